@@ -1,0 +1,104 @@
+"""Where to look next: the maximiser of the upper confidence bound over the unit cube."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import qmc
+
+from rcgp.gaussian import Array, Belief
+
+Projection = Callable[[Array], Array]
+"""Rounds points of the cube (`m x d`) to points that can be tried, row by row."""
+
+
+@dataclass(frozen=True)
+class Maximizer:
+    """Many quasi-random and local candidates, then a joint quasi-Newton refinement of the best few.
+
+    `raw` Sobol points cover the cube, `local` ones surround the points believed best; never worse than the best of them.
+    """
+
+    dim: int
+    seed: int
+    raw: int = 512
+    local: int = 256
+    refined: int = 6
+    max_iterations: int = 60
+
+    def __post_init__(self) -> None:
+        sobol = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng([self.seed, 1]))
+        object.__setattr__(self, "_sobol", sobol.random(self.raw))
+
+    def candidates(self, belief: Belief, rng: np.random.Generator) -> Array:
+        """Rotated Sobol points and perturbed incumbents, shape `(raw + local + incumbents) x d`."""
+        spread = (self._sobol + rng.random(self.dim)) % 1.0  # type: ignore[attr-defined]
+        if not len(belief.X):
+            return spread
+        means, _ = belief.mean_and_variance(belief.X)
+        incumbents = belief.X[np.argsort(-means, kind="stable")[: max(4, self.refined)]]
+        return np.concatenate([spread, self._around(incumbents, belief.lengthscale, rng), incumbents])
+
+    def _around(self, incumbents: Array, lengthscale: Array, rng: np.random.Generator) -> Array:
+        centres = incumbents[rng.integers(len(incumbents), size=self.local)]
+        # steps from a hundredth to all of a length-scale; in many dimensions only some coordinates move
+        step = np.minimum(lengthscale, 0.5) * 10.0 ** rng.uniform(-2.0, 0.0, (self.local, 1))
+        moved = rng.random((self.local, self.dim)) < max(20.0 / self.dim, 0.1)
+        moves = np.where(moved, rng.standard_normal((self.local, self.dim)) * step, 0.0)
+        return np.clip(centres + moves, 0.0, 1.0)
+
+    def maximize(
+        self,
+        belief: Belief,
+        multiplier: float,
+        rng: np.random.Generator,
+        *,
+        project: Projection | None = None,
+        forbidden: Array | None = None,
+    ) -> Array:
+        """The point (`d`) of largest upper confidence bound; `forbidden` points (`m x d`) are left out while others are."""
+        candidates = self.candidates(belief, rng)
+        starts = _spread_best(candidates, belief.ucb(candidates, multiplier), self.refined)
+        everything = np.concatenate([self._refine(starts, belief, multiplier), candidates])
+        if project is not None:
+            everything = project(everything)
+        if forbidden is not None and len(forbidden):
+            everything = _without(everything, forbidden)
+        best: Array = everything[np.argmax(belief.ucb(everything, multiplier))]
+        return best
+
+    def _refine(self, starts: Array, belief: Belief, multiplier: float) -> Array:
+        """Climb from all starts (`r x d`) at once: the sum of their bounds has the gradient of each."""
+
+        def negative(flat: Array) -> tuple[float, Array]:
+            value, gradient = belief.ucb_and_gradient(flat.reshape(starts.shape), multiplier)
+            return -float(value.sum()), -gradient.ravel()
+
+        bounds = [(0.0, 1.0)] * starts.size
+        options = {"maxiter": self.max_iterations, "ftol": 1e-9, "gtol": 1e-6}
+        result = minimize(negative, starts.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        refined: Array = np.clip(result.x.reshape(starts.shape), 0.0, 1.0)
+        return refined
+
+
+def _spread_best(candidates: Array, values: Array, count: int) -> Array:
+    """The `count` best candidates that are not all the same hill: every other one at least 0.05 sqrt(d) apart."""
+    order = np.argsort(-values, kind="stable")
+    chosen = [order[0]]
+    apart = 0.05 * np.sqrt(candidates.shape[1])
+    for index in order[1:200]:
+        if len(chosen) == count:
+            break
+        if np.min(np.linalg.norm(candidates[chosen] - candidates[index], axis=1)) > apart:
+            chosen.append(index)
+    return candidates[chosen]
+
+
+def _without(points: Array, forbidden: Array) -> Array:
+    """`points` without those equal to a forbidden one, or all of them if none is left."""
+    taken = {row.tobytes() for row in np.ascontiguousarray(forbidden) + 0.0}
+    keep = np.array([row.tobytes() not in taken for row in np.ascontiguousarray(points) + 0.0])
+    return points[keep] if keep.any() else points

@@ -1,0 +1,196 @@
+"""Hyper-parameters: by weighted leave-one-out prediction for the RCGP, by marginal likelihood for the plain GP.
+
+Notation (beside that of `gaussian`)
+    theta    log length-scales (d), then log sigma^2
+    rho_i    weight of observation i in the leave-one-out score, u_i^power
+    score    sum_i rho_i [-1/2 log(2 pi v_i) - res_i^2 / (2 v_i)] + log priors
+
+Every objective here is one function of A, so that its gradient is -sum(M * dA) for one matrix M:
+    leave-one-out        M = sym(a (B g)^T) + B diag(g_d) B,   g, g_d = slopes of the score in a and diag(B)
+    marginal likelihood  M = (B - a a^T) / 2
+    Student-t            M = (B - (nu + n)/(nu - 2 + t^T a) a a^T) / 2
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.optimize import minimize
+
+from rcgp.gaussian import KERNELS, Array, NotPositiveDefiniteError, cholesky, inverse_from, squared_distance
+
+log = logging.getLogger(__name__)
+
+LENGTHSCALE_BOUNDS = (0.025, 50.0)
+NOISE_BOUNDS = (1e-4, 4.0)
+NOISE_PRIOR = (-4.0, 1.0)  # mean and deviation of log sigma^2
+LENGTHSCALE_PRIOR_DEVIATION = math.sqrt(3.0)
+POWERS = {"robust": 2.0, "paper": 1.0}
+"""Exponent of u in the leave-one-out score. The paper's first power lets w * res^2 grow without bound."""
+
+
+def lengthscale_prior_mean(dim: int) -> float:
+    """Mean of the log length-scale: sqrt 2 + 1/2 log d, so that typical distances stay within reach as d grows."""
+    return math.sqrt(2.0) + 0.5 * math.log(dim)
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Length-scales (`d`) and noise variance of a unit-variance kernel."""
+
+    lengthscale: Array
+    noise: float
+
+    @classmethod
+    def default(cls, dim: int) -> Self:
+        """Where a fit starts: length-scales of sqrt(d)/2, and the prior's median noise."""
+        return cls(np.full(dim, 0.5 * math.sqrt(dim)), math.exp(NOISE_PRIOR[0]))
+
+    @classmethod
+    def from_theta(cls, theta: Array) -> Self:
+        return cls(np.exp(theta[:-1]), float(np.exp(theta[-1])))
+
+    @property
+    def theta(self) -> Array:
+        return np.append(np.log(self.lengthscale), math.log(self.noise))
+
+
+@dataclass(frozen=True)
+class Data:
+    """What a fit sees: inputs `X` (`n x d`), scaled outcomes `z` (`n`), their noise factors J and shifts m_w/sigma^2."""
+
+    X: Array
+    z: Array
+    factor: Array
+    shift: Array
+
+    @classmethod
+    def trusted(cls, X: Array, z: Array) -> Self:
+        """Observations that are all believed: J = 1, no shift."""
+        return cls(X, z, np.ones(len(z)), np.zeros(len(z)))
+
+
+@dataclass(frozen=True)
+class _Slope:
+    """Value of an objective, the matrix M of its gradient and what else depends on log sigma^2."""
+
+    value: float
+    M: Array
+    noise_slope: float
+
+
+Score = Callable[[Array, Array, Data, float], _Slope]
+
+
+def leave_one_out_score(power: float) -> Score:
+    """Weighted leave-one-out log predictive density; observation i counts u_i^power."""
+
+    def score(lower: Array, inverse: Array, data: Data, noise: float) -> _Slope:
+        weight = data.factor ** (-0.5 * power)
+        alpha = inverse @ (data.z - noise * data.shift)
+        diagonal = inverse.diagonal()
+        residual = noise * data.shift + alpha / diagonal
+        variance = np.maximum(1.0 / diagonal - noise * data.factor, 1e-10) + noise
+        value = float(np.sum(weight * (-0.5 * np.log(2 * np.pi * variance) - residual**2 / (2 * variance))))
+        by_residual = -weight * residual / variance
+        by_variance = weight * (-0.5 / variance + residual**2 / (2 * variance**2))
+        by_diagonal = -(by_residual * alpha + by_variance) / diagonal**2
+        pulled = inverse @ (by_residual / diagonal)
+        outer = np.outer(alpha, pulled)
+        M = 0.5 * (outer + outer.T) + (inverse * by_diagonal) @ inverse
+        explicit = data.shift @ (by_residual - pulled) + by_variance @ (1.0 - data.factor)
+        return _Slope(value, M, noise * float(explicit))
+
+    return score
+
+
+def marginal_likelihood(lower: Array, inverse: Array, data: Data, noise: float) -> _Slope:
+    """Log marginal likelihood of the Gaussian process with noise sigma^2 J (no shift)."""
+    alpha = inverse @ data.z
+    value = -0.5 * float(data.z @ alpha) - float(np.log(lower.diagonal()).sum()) - 0.5 * len(data.z) * math.log(2 * np.pi)
+    return _Slope(value, 0.5 * (inverse - np.outer(alpha, alpha)), 0.0)
+
+
+def student_t_likelihood(nu: float) -> Score:
+    """Log marginal likelihood of the Student-t process with `nu` degrees of freedom (constants left out)."""
+
+    def score(lower: Array, inverse: Array, data: Data, noise: float) -> _Slope:
+        alpha = inverse @ data.z
+        distance, degrees = float(data.z @ alpha), nu + len(data.z)
+        value = -float(np.log(lower.diagonal()).sum()) - 0.5 * degrees * math.log1p(distance / (nu - 2.0))
+        spread = degrees / (nu - 2.0 + distance)
+        return _Slope(value, 0.5 * (inverse - spread * np.outer(alpha, alpha)), 0.0)
+
+    return score
+
+
+def objective_and_gradient(theta: Array, data: Data, kernel: str, score: Score) -> tuple[float, Array]:
+    """The score plus log priors, and its gradient (`d + 1`), at `theta` (`d + 1`)."""
+    lengthscale, noise = np.exp(theta[:-1]), float(np.exp(theta[-1]))
+    gram, slope = KERNELS[kernel](squared_distance(data.X, data.X, lengthscale))
+    A = gram.copy() if gram is slope else gram
+    A[np.diag_indices(len(A))] = 1.0 + noise * data.factor
+    lower = cholesky(A)
+    result = score(lower, inverse_from(lower), data, noise)
+    # dK/d log ell_k = h (x_k - x'_k)^2 / ell_k^2, summed against M without an n x n x d array
+    G = result.M * slope
+    centred = data.X - 0.5
+    spread = 2.0 * (G.sum(axis=1) @ centred**2 - np.einsum("ik,ik->k", centred, G @ centred)) / lengthscale**2
+    by_noise = result.noise_slope - noise * float(result.M.diagonal() @ data.factor)
+    prior, prior_gradient = log_prior(theta)
+    return result.value + prior, np.append(-spread, by_noise) + prior_gradient
+
+
+def log_prior(theta: Array) -> tuple[float, Array]:
+    """Log density of the log-normal priors (on the length-scales and on sigma^2) and its gradient in theta."""
+    dim = len(theta) - 1
+    mean = np.append(np.full(dim, lengthscale_prior_mean(dim)), NOISE_PRIOR[0])
+    deviation = np.append(np.full(dim, LENGTHSCALE_PRIOR_DEVIATION), NOISE_PRIOR[1])
+    standard = (theta - mean) / deviation
+    value = float(np.sum(-theta - np.log(deviation) - 0.5 * math.log(2 * np.pi) - 0.5 * standard**2))
+    return value, -1.0 - standard / deviation
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Fitted hyper-parameters, the objective they reach, and whether the fit succeeded."""
+
+    hyper: Hyperparameters
+    value: float
+    ok: bool
+
+
+def fit(data: Data, starts: list[Hyperparameters], kernel: str, score: Score, max_iterations: int = 50) -> Fit:
+    """The best of a bounded quasi-Newton ascent from each start; a failed fit keeps the first start and says so."""
+    best: Fit | None = None
+    for start in starts:
+        attempt = _ascend(data, start, kernel, score, max_iterations)
+        if attempt and (best is None or attempt.value > best.value):
+            best = attempt
+    if best is None:
+        log.warning("Fit of %d observations failed from %d starts: the last good parameters stay.", len(data.z), len(starts))
+        return Fit(starts[0], -math.inf, ok=False)
+    return best
+
+
+def _ascend(data: Data, start: Hyperparameters, kernel: str, score: Score, max_iterations: int) -> Fit | None:
+    def negative(theta: Array) -> tuple[float, Array]:
+        try:
+            value, gradient = objective_and_gradient(theta, data, kernel, score)
+        except NotPositiveDefiniteError:
+            return 1e10, np.zeros_like(theta)
+        return -value, -gradient
+
+    dim = data.X.shape[1]
+    bounds = [tuple(np.log(LENGTHSCALE_BOUNDS))] * dim + [tuple(np.log(NOISE_BOUNDS))]
+    theta = np.clip(start.theta, *np.array(bounds).T)
+    options = {"maxiter": max_iterations, "ftol": 1e-7, "gtol": 1e-4}
+    result = minimize(negative, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    if not np.isfinite(result.fun) or result.fun >= 1e10:
+        return None
+    return Fit(Hyperparameters.from_theta(result.x), -float(result.fun), ok=True)

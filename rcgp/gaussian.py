@@ -1,0 +1,143 @@
+"""The exact Gaussian process in NumPy: what every optimizer evaluates thousands of times a suggestion.
+
+Notation
+    X  n x d  inputs in the unit cube            ell  d  length-scales (ARD)
+    t  n      targets (an RCGP's pseudo-targets) N    n  noise variances (an RCGP's sigma^2 J)
+    K  n x n  kernel matrix, unit variance       A    K + diag(N) = L L^T
+    B  n x n  A^-1                               a    A^-1 t
+    s         squared scaled distance sum_k (x_k - x'_k)^2 / ell_k^2
+    k, h      kernel value and its radial slope: dk/dx_k = -h (x_k - x'_k) / ell_k^2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.linalg import lapack
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def _rbf(s: Array) -> tuple[Array, Array]:
+    k = np.exp(-0.5 * s)
+    return k, k
+
+
+def _matern52(s: Array) -> tuple[Array, Array]:
+    r = np.sqrt(5.0 * s)
+    decay = np.exp(-r)
+    h = (5.0 / 3.0) * (1.0 + r) * decay
+    return decay * (1.0 + r) + (5.0 / 3.0) * s * decay, h
+
+
+KERNELS: dict[str, Callable[[Array], tuple[Array, Array]]] = {"rbf": _rbf, "matern52": _matern52}
+"""Kernels by name: from the squared scaled distance to the value and the radial slope."""
+
+
+def squared_distance(left: Array, right: Array, lengthscale: Array) -> Array:
+    """Squared scaled distances, shape `m x n`, of `left` (`m x d`) from `right` (`n x d`)."""
+    # the centre of the cube as origin halves the cancellation
+    scaled_left, scaled_right = (left - 0.5) / lengthscale, (right - 0.5) / lengthscale
+    product = scaled_left @ scaled_right.T
+    product *= -2.0
+    product += np.einsum("ij,ij->i", scaled_left, scaled_left)[:, None]
+    product += np.einsum("ij,ij->i", scaled_right, scaled_right)
+    return np.maximum(product, 0.0, out=product)
+
+
+class NotPositiveDefiniteError(ArithmeticError):
+    """The kernel matrix could not be factorised."""
+
+
+def cholesky(matrix: Array) -> Array:
+    """Lower Cholesky factor of `matrix` (`n x n`)."""
+    factor, info = lapack.dpotrf(matrix, lower=True, clean=True)
+    if info:
+        raise NotPositiveDefiniteError(f"Kernel matrix of size {len(matrix)} is not positive definite (row {info}).")
+    return factor
+
+
+def inverse_from(factor: Array) -> Array:
+    """Inverse of the matrix (`n x n`) whose lower Cholesky factor is given."""
+    inverse, _ = lapack.dpotri(factor, lower=True)
+    return np.tril(inverse) + np.tril(inverse, -1).T
+
+
+@dataclass(frozen=True)
+class Belief:
+    """A Gaussian posterior over the objective, ready for fast evaluation, in the scaled units of its targets.
+
+        mean(x) = k(x)^T a,    variance(x) = inflation (1 - k(x)^T B k(x))
+
+    `inflation` is 1 for a Gaussian process and the covariance factor of a Student-t process otherwise.
+    """
+
+    X: Array
+    lengthscale: Array
+    kernel: str
+    noise: float
+    inverse: Array
+    alpha: Array
+    inflation: float = 1.0
+
+    @classmethod
+    def condition(cls, X: Array, targets: Array, noises: Array, lengthscale: Array, kernel: str, noise: float) -> Self:
+        """The posterior given `targets` (`n`) at `X` (`n x d`) with noise variances `noises` (`n`)."""
+        gram, _ = KERNELS[kernel](squared_distance(X, X, lengthscale))
+        gram[np.diag_indices(len(X))] = 1.0 + noises
+        inverse = inverse_from(cholesky(gram))
+        return cls(X, lengthscale, kernel, noise, inverse, inverse @ targets)
+
+    def mean_and_variance(self, points: Array) -> tuple[Array, Array]:
+        """Mean and variance of the latent objective, both of shape `m`, at `points` (`m x d`)."""
+        k, _ = KERNELS[self.kernel](squared_distance(points, self.X, self.lengthscale))
+        variance = 1.0 - np.einsum("ij,ij->i", k @ self.inverse, k)
+        return k @ self.alpha, self.inflation * np.maximum(variance, 1e-12)
+
+    def ucb(self, points: Array, multiplier: float) -> Array:
+        """mean + multiplier * deviation, shape `m`, at `points` (`m x d`)."""
+        mean, variance = self.mean_and_variance(points)
+        return mean + multiplier * np.sqrt(variance)
+
+    def ucb_and_gradient(self, points: Array, multiplier: float) -> tuple[Array, Array]:
+        """The upper confidence bound (`m`) and its gradient (`m x d`) at `points` (`m x d`)."""
+        k, h = KERNELS[self.kernel](squared_distance(points, self.X, self.lengthscale))
+        solved = k @ self.inverse
+        variance = np.maximum(1.0 - np.einsum("ij,ij->i", solved, k), 1e-12)
+        deviation = np.sqrt(self.inflation * variance)
+        # d mean = sum a_i dk_i;  d deviation = -inflation / deviation * sum (B k)_i dk_i;  dk_i = -h_i (x - x_i) / ell^2
+        pull = h * (self.alpha - (multiplier * self.inflation / deviation)[:, None] * solved)
+        gradient = (pull @ self.X - pull.sum(axis=1)[:, None] * points) / self.lengthscale**2
+        return k @ self.alpha + multiplier * deviation, gradient
+
+    def with_pending(self, pending: Array) -> Self:
+        """The belief once `pending` (`m x d`) report what it expects: the same mean exactly, less variance there.
+
+        Appending a row with target mean(x) leaves every other coefficient as it was, so only B grows, by its block form.
+        """
+        if not len(pending):
+            return self
+        kernel = KERNELS[self.kernel]
+        cross, _ = kernel(squared_distance(self.X, pending, self.lengthscale))
+        gram, _ = kernel(squared_distance(pending, pending, self.lengthscale))
+        gram[np.diag_indices(len(pending))] = 1.0 + self.noise
+        solved = self.inverse @ cross
+        schur = inverse_from(cholesky(gram - cross.T @ solved))
+        corner = -solved @ schur
+        inverse = np.block([[self.inverse - corner @ solved.T, corner], [corner.T, schur]])
+        X, alpha = np.concatenate([self.X, pending]), np.concatenate([self.alpha, np.zeros(len(pending))])
+        return type(self)(X, self.lengthscale, self.kernel, self.noise, inverse, alpha, self.inflation)
+
+
+def leave_one_out(belief: Belief, factor: Array, shift: Array) -> tuple[Array, Array]:
+    """Residual y_i - mu_-i and predictive variance of every observation under the model without it, both `n`.
+
+    Closed form with d = diag(B): the residual is m_w,i + a_i / d_i, the variance 1/d_i - sigma^2 J_i + sigma^2.
+    """
+    diagonal = belief.inverse.diagonal()
+    residual = belief.noise * shift + belief.alpha / diagonal
+    latent = 1.0 / diagonal - belief.noise * factor
+    return residual, np.maximum(latent, 1e-12) + belief.noise
