@@ -1,0 +1,18 @@
+"""What is maximised. Importing this package is cheap: torch, gymnasium and the like wait for the first evaluation."""
+
+from objectives.protocol import Objective, Optimum, Progress, Resources, prepare
+from objectives.registry import OBJECTIVES, make_objective
+from objectives.space import Parameter, Point, Space
+
+__all__ = [
+    "OBJECTIVES",
+    "Objective",
+    "Optimum",
+    "Parameter",
+    "Point",
+    "Progress",
+    "Resources",
+    "Space",
+    "make_objective",
+    "prepare",
+]
