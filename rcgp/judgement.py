@@ -1,0 +1,112 @@
+"""What a surrogate concludes from the observations: their scale, the hyper-parameters, and how far each row is believed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from rcgp.fit import Hyperparameters
+from rcgp.gaussian import Array, Belief
+
+SUSPECT_FACTOR = 2.0
+"""A row whose noise factor reaches this is no longer trusted: it neither scales, fits nor judges others."""
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """z = (y / unit - location) / spread; the unit keeps values near 1e300 from overflowing when squared."""
+
+    unit: float
+    location: float
+    spread: float
+
+    @classmethod
+    def of(cls, y: Array) -> Self:
+        """Plain standardising by mean and standard deviation of `y` (`n`, finite); 1 where there is no spread."""
+        unit = float(np.max(np.abs(y), initial=0.0)) or 1.0
+        relative = y / unit
+        spread = float(np.std(relative, ddof=1)) if len(y) > 1 else 0.0
+        # below rounding error of the mean there is no spread to speak of
+        return cls(unit, float(np.mean(relative)) if len(y) else 0.0, spread if spread > 1e-14 else 1.0)
+
+    def to_scaled(self, y: Array) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return (y / self.unit - self.location) / self.spread
+
+    def to_units(self, z: Array) -> Array:
+        return (z * self.spread + self.location) * self.unit
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Noise factor J and shift m_w/sigma^2 of every row (`n`; J infinite: left out), hyper-parameters and scale.
+
+    `fitted_at` is the number of rows at the last fit, `anchor` the anchor model's own hyper-parameters where it has them.
+    """
+
+    scaling: Scaling
+    hyper: Hyperparameters
+    factor: Array
+    shift: Array
+    fitted_at: int
+    inflation: float = 1.0
+    anchor: Hyperparameters | None = None
+
+    @property
+    def weights(self) -> Array:
+        """u^2 = 1/J in [0, 1] of every row, shape `n`: 1 is full trust, 0 a row left out."""
+        return 1.0 / self.factor
+
+    @property
+    def kept(self) -> Array:
+        """Which rows (`n`, boolean) have any influence."""
+        return np.isfinite(self.factor)
+
+    def belief(self, X: Array, y: Array, kernel: str) -> Belief:
+        """The posterior this judgement leads to, given all rows `X` (`n x d`) and `y` (`n`)."""
+        kept, noise = self.kept, self.hyper.noise
+        targets = self.scaling.to_scaled(y[kept]) - noise * self.shift[kept]
+        belief = Belief.condition(X[kept], targets, noise * self.factor[kept], self.hyper.lengthscale, kernel, noise)
+        if self.inflation == 1.0:
+            return belief
+        return Belief(*(getattr(belief, name) for name in _BELIEF_FIELDS), inflation=self.inflation)
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data that JSON can hold; an infinite factor is written as None."""
+        return {
+            "scaling": [self.scaling.unit, self.scaling.location, self.scaling.spread],
+            "theta": _hyper_to_data(self.hyper),
+            "factor": [value if math.isfinite(value) else None for value in self.factor.tolist()],
+            "shift": self.shift.tolist(),
+            "fitted_at": self.fitted_at,
+            "inflation": self.inflation,
+            "anchor": self.anchor and _hyper_to_data(self.anchor),
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """The judgement that `to_data` wrote, bit for bit."""
+        return cls(
+            scaling=Scaling(*data["scaling"]),
+            hyper=_hyper_from_data(data["theta"]),
+            factor=np.array([math.inf if value is None else value for value in data["factor"]], dtype=float),
+            shift=np.array(data["shift"], dtype=float),
+            fitted_at=data["fitted_at"],
+            inflation=data["inflation"],
+            anchor=data["anchor"] and _hyper_from_data(data["anchor"]),
+        )
+
+
+_BELIEF_FIELDS = ("X", "lengthscale", "kernel", "noise", "inverse", "alpha")
+
+
+def _hyper_to_data(hyper: Hyperparameters) -> list[float]:
+    return [*hyper.lengthscale.tolist(), hyper.noise]
+
+
+def _hyper_from_data(data: list[float]) -> Hyperparameters:
+    return Hyperparameters(np.array(data[:-1], dtype=float), data[-1])

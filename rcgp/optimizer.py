@@ -1,0 +1,299 @@
+"""Ask and tell: one optimizer for every algorithm, deterministic under its seed and restorable from plain data."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import logging
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from scipy.stats import qmc
+
+from rcgp.acquisition import Maximizer, Projection
+from rcgp.confidence import make_schedule
+from rcgp.gaussian import Array, Belief, NotPositiveDefiniteError, leave_one_out
+from rcgp.judgement import SUSPECT_FACTOR, Judgement, Scaling
+from rcgp.surrogates import (
+    AdaptiveSurrogate,
+    DiagnosticsSurrogate,
+    FixedCenterSurrogate,
+    GaussianSurrogate,
+    StudentTSurrogate,
+    Surrogate,
+)
+
+log = logging.getLogger(__name__)
+
+SURROGATES: dict[str, type[Surrogate] | None] = {
+    "gp-ucb": GaussianSurrogate,
+    "student-t-ucb": StudentTSurrogate,
+    "diagnostics-gp": DiagnosticsSurrogate,
+    "fc-rcgp-ucb": FixedCenterSurrogate,
+    "a2-rcgp-ucb": AdaptiveSurrogate,
+    "random": None,
+}
+ALGORITHMS = tuple(SURROGATES)
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An observation that is not fully believed: its weight in [0, 1), what was expected there, and by how much it differs."""
+
+    index: int
+    weight: float
+    residual: float
+    expected: float
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """Mean and standard deviation of the objective, both of shape `m`, in its own units."""
+
+    mean: Array
+    std: Array
+
+
+class Optimizer:
+    """Suggests points of the unit cube (`ask`) and learns from what came back (`tell`).
+
+    `ask` is a pure function of what was told and of what is pending: it changes nothing, so asking twice gives one answer.
+    """
+
+    def __init__(
+        self,
+        algorithm: str,
+        dim: int,
+        *,
+        seed: int,
+        n_initial: int,
+        surrogate: Surrogate | None,
+        schedule: str,
+        scale: float | None,
+        horizon: int | None,
+        corruptions: int | str,
+        project: Projection | None,
+        avoid_repeats: bool,
+    ) -> None:
+        self.algorithm, self.dim, self.seed, self.n_initial = algorithm, dim, seed, n_initial
+        self._surrogate, self._corruptions = surrogate, corruptions
+        self._schedule = make_schedule(schedule, horizon=horizon, scale=scale)
+        self._project, self._avoid_repeats = project, avoid_repeats
+        self._maximizer = Maximizer(dim, seed)
+        self._X, self._y = np.empty((0, dim)), np.empty(0)
+        self._judgement: Judgement | None = None
+        self._belief: Belief | None = None
+        self.failures = 0
+
+    @property
+    def n(self) -> int:
+        """Number of observations told."""
+        return len(self._y)
+
+    def ask(self, pending: Array | None = None) -> Array:
+        """The next point to try, shape `d`, knowing that `pending` (`m x d`) are being tried."""
+        waiting = self._check_points(pending, "pending")
+        issued = self.n + len(waiting)
+        if issued < self.n_initial or self._surrogate is None or self.n == 0:
+            return self._quasi_random(issued, waiting)
+        try:
+            self.update()
+            return self._maximize(waiting)
+        except NotPositiveDefiniteError as error:
+            self.failures += 1
+            log.warning("No suggestion from the model (%s): a quasi-random point instead.", error)
+            return self._quasi_random(issued, waiting)
+
+    def tell(self, x: Array, y: float) -> None:
+        """Learn that `y` (any float; infinite and NaN are rows without influence) was reported at `x` (`d`)."""
+        point = self._check_points(np.asarray(x, dtype=float)[None], "x")
+        self._X, self._y = np.concatenate([self._X, point]), np.append(self._y, float(y))
+
+    def update(self) -> None:
+        """Absorb what was told since the last update: judge every row and refit where due. `ask` does this first."""
+        judged = 0 if self._judgement is None else len(self._judgement.factor)
+        if self._surrogate is None or self.n < max(1, self.n_initial) or judged == self.n:
+            return
+        self._judgement = self._surrogate.judge(self._X, self._y, self._judgement)
+        self._belief = None
+
+    def weights(self) -> Array:
+        """u^2 in [0, 1] of every observation, shape `n`; 1 is full trust. Not yet judged rows count as trusted."""
+        weights = np.ones(self.n)
+        if self._judgement is not None:
+            known = self._judgement.weights
+            weights[: len(known)] = known
+        return weights
+
+    def suspects(self) -> list[Suspect]:
+        """The observations whose weight fell below 1, least believed first."""
+        self.update()
+        if self._judgement is None:
+            return []
+        expected, weights = self._expected(), self._judgement.weights
+        rows = [index for index in np.argsort(weights, kind="stable") if weights[index] < 1.0]
+        return [Suspect(int(i), float(weights[i]), float(self._y[i] - expected[i]), float(expected[i])) for i in rows]
+
+    def posterior(self, X: Array) -> Posterior:
+        """What is believed of the objective at `X` (`m x d`), in its own units."""
+        points = self._check_points(X, "X")
+        self.update()
+        if self._judgement is None:
+            scaling = Scaling.of(self._y[np.isfinite(self._y)])
+            return Posterior(np.full(len(points), float(scaling.to_units(np.zeros(1))[0])), np.full(len(points), np.inf))
+        mean, variance = self._current_belief().mean_and_variance(points)
+        scaling = self._judgement.scaling
+        return Posterior(scaling.to_units(mean), np.sqrt(variance) * scaling.spread * scaling.unit)
+
+    def recommend(self) -> int:
+        """Index of the observation with the highest believed value: the best point, not the luckiest lie."""
+        if self.n == 0:
+            raise ValueError("Nothing was told yet: recommend() needs at least one observation.")
+        self.update()
+        if self._judgement is None:
+            return int(np.argmax(np.where(np.isfinite(self._y), self._y, -np.inf)))
+        mean, _ = self._current_belief().mean_and_variance(self._X)
+        return int(np.argmax(mean))
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything `ask` depends on besides the constructor's arguments, as data that strict JSON can hold."""
+        return {
+            "algorithm": self.algorithm,
+            "dim": self.dim,
+            "seed": self.seed,
+            "X": self._X.tolist(),
+            "y": [value if math.isfinite(value) else str(value) for value in self._y.tolist()],
+            "judgement": None if self._judgement is None else self._judgement.to_data(),
+            "failures": self.failures,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Become what `state_dict` described; refuses the state of another algorithm, dimension or seed."""
+        for name in ("algorithm", "dim", "seed"):
+            if state[name] != getattr(self, name):
+                raise ValueError(f"This optimizer has {name}={getattr(self, name)!r}, the state {name}={state[name]!r}.")
+        self._X = np.array(state["X"], dtype=float).reshape(-1, self.dim)
+        self._y = np.array([float(value) for value in state["y"]])
+        self._judgement = None if state["judgement"] is None else Judgement.from_data(state["judgement"])
+        self._belief, self.failures = None, state["failures"]
+
+    def _current_belief(self) -> Belief:
+        assert self._judgement is not None and self._surrogate is not None
+        if self._belief is None:
+            judged = len(self._judgement.factor)
+            self._belief = self._judgement.belief(self._X[:judged], self._y[:judged], self._surrogate.kernel)
+        return self._belief
+
+    def _expected(self) -> Array:
+        """What the model expects at every observation without it, shape `n`, in the objective's units."""
+        assert self._judgement is not None
+        belief, judgement = self._current_belief(), self._judgement
+        mean, _ = belief.mean_and_variance(self._X)
+        kept = judgement.kept
+        residual, _ = leave_one_out(belief, judgement.factor[kept], judgement.shift[kept])
+        mean[kept] = judgement.scaling.to_scaled(self._y[kept]) - residual
+        return judgement.scaling.to_units(mean)
+
+    def _maximize(self, waiting: Array) -> Array:
+        belief = self._current_belief()
+        rng = np.random.default_rng([self.seed, 2, self.n, len(waiting)])
+        forbidden = np.concatenate([self._X, waiting]) if self._avoid_repeats else None
+        best = self._maximizer.maximize(
+            belief.with_pending(waiting), self._multiplier(belief), rng, project=self._project, forbidden=forbidden
+        )
+        return best
+
+    def _multiplier(self, belief: Belief) -> float:
+        estimated = int((self.weights() < 1.0 / SUSPECT_FACTOR).sum())
+        corruptions = estimated if isinstance(self._corruptions, str) else self._corruptions
+        return self._schedule(self.n, dim=self.dim, corruptions=corruptions, sigma2=belief.noise, decay=1.0)
+
+    def _quasi_random(self, index: int, waiting: Array) -> Array:
+        """Point number `index` of the seed's scrambled Sobol sequence; moved on while it repeats a known one."""
+        sobol = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng([self.seed, 0]))
+        points = sobol.random(1 << max(4, index.bit_length() + 1))[index:]
+        if self._project is not None:
+            points = self._project(points)
+        if self._avoid_repeats:
+            known = {row.tobytes() for row in np.concatenate([self._X, waiting]) + 0.0}
+            points = np.array([row for row in points + 0.0 if row.tobytes() not in known] or points)
+        point: Array = points[0]
+        return point
+
+    def _check_points(self, points: Array | None, name: str) -> Array:
+        if points is None:
+            return np.empty((0, self.dim))
+        array = np.asarray(points, dtype=float)
+        if array.size == 0:
+            return np.empty((0, self.dim))
+        if array.ndim != 2 or array.shape[1] != self.dim:
+            raise ValueError(f"{name} must have shape m x {self.dim}, got {' x '.join(map(str, array.shape))}.")
+        outside = ~((array >= 0.0) & (array <= 1.0))
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            raise ValueError(f"{name}[{row}, {column}] = {array[row, column]} lies outside the unit cube [0, 1].")
+        return array
+
+
+def make_optimizer(
+    name: str,
+    dim: int,
+    *,
+    seed: int,
+    n_initial: int,
+    horizon: int | None = None,
+    project: Projection | None = None,
+    avoid_repeats: bool = False,
+    schedule: str | None = None,
+    scale: float | None = None,
+    corruptions: int | str = "estimated",
+    **options: Any,
+) -> Optimizer:
+    """The optimizer of that name on the unit cube of dimension `dim`.
+
+    `n_initial` scrambled Sobol points come first. `horizon` is the number of trials, where known (the theory schedule needs it).
+    `project` rounds points to those that can be tried; with `avoid_repeats` none is asked twice while others are left.
+    `schedule` is "practical" (default), "paper" or "theory"; `scale` its multiplier. `corruptions` is their assumed number in
+    the theory schedule: "estimated" from the weights, or fixed. Further options are those of the algorithm's surrogate.
+    """
+    if name not in SURROGATES:
+        raise ValueError(f"Unknown algorithm {name!r}{_did_you_mean(name, ALGORITHMS)}: choose one of {', '.join(ALGORITHMS)}.")
+    for argument, value, least in (("dim", dim, 1), ("seed", seed, 0), ("n_initial", n_initial, 1)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise ValueError(f"{argument} must be a whole number of at least {least}, got {value!r}.")
+    if isinstance(corruptions, str) and corruptions != "estimated":
+        raise ValueError(f"corruptions must be 'estimated' or a whole number, got {corruptions!r}.")
+    surrogate = _make_surrogate(name, options)
+    default = "paper" if getattr(surrogate, "recipe", "") == "paper" else "practical"
+    return Optimizer(
+        name,
+        int(dim),
+        seed=int(seed),
+        n_initial=int(n_initial),
+        surrogate=surrogate,
+        schedule=schedule or default,
+        scale=scale,
+        horizon=horizon,
+        corruptions=corruptions,
+        project=project,
+        avoid_repeats=avoid_repeats,
+    )
+
+
+def _make_surrogate(name: str, options: Mapping[str, Any]) -> Surrogate | None:
+    kind = SURROGATES[name]
+    known = () if kind is None else tuple(field.name for field in fields(kind))
+    general = tuple(p for p in inspect.signature(make_optimizer).parameters if p not in ("name", "dim", "options"))
+    for option in options:
+        if option not in known:
+            allowed = ", ".join((*general, *known))
+            raise ValueError(f"{name} has no option {option!r}{_did_you_mean(option, (*general, *known))}: choose from {allowed}.")
+    return None if kind is None else kind(**options)
+
+
+def _did_you_mean(word: str, allowed: tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(word, allowed, n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

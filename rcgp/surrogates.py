@@ -1,0 +1,331 @@
+"""The five beliefs: GP, Student-t process, DiagnosticsGP, FC-RCGP and A2-RCGP.
+
+A surrogate is frozen options and one function, `judge`: from all observations and the previous judgement to the next.
+Whatever it remembers is in the judgement, so that a restored optimizer thinks exactly what the original thought.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from scipy.stats import t as student_t
+
+from rcgp.fit import (
+    POWERS,
+    Data,
+    Hyperparameters,
+    Score,
+    fit,
+    leave_one_out_score,
+    marginal_likelihood,
+    student_t_likelihood,
+)
+from rcgp.gaussian import KERNELS, Array, Belief, leave_one_out, squared_distance
+from rcgp.judgement import SUSPECT_FACTOR, Judgement, Scaling
+from rcgp.weights import PlateauIMQ
+
+
+@dataclass(frozen=True)
+class Surrogate:
+    """What all five share: the kernel, and when to fit again.
+
+    Every observation refits while there are few; past `eager` rows a fit waits for `n // patience` new ones.
+    """
+
+    kernel: str = "rbf"
+    eager: int = 40
+    patience: int = 20
+
+    def __post_init__(self) -> None:
+        if self.kernel not in KERNELS:
+            raise ValueError(f"Unknown kernel {self.kernel!r}: choose one of {', '.join(KERNELS)}.")
+
+    def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
+        """Conclude from `X` (`n x d`) and `y` (`n`, any floats), knowing the judgement of the first rows of them."""
+        raise NotImplementedError
+
+    def fit_is_due(self, n: int, previous: Judgement | None) -> bool:
+        if previous is None or n <= self.eager:
+            return True
+        return n - previous.fitted_at >= max(1, n // self.patience)
+
+    def refit(self, data: Data, score: Score, start: Hyperparameters | None, *, due: bool = True) -> Hyperparameters:
+        """Hyper-parameters from `data`, warm-started; as they were when no fit is due or there is nothing to fit."""
+        default = Hyperparameters.default(data.X.shape[1])
+        if not due or len(data.z) < 3 or np.ptp(data.z) == 0.0:
+            return start or default
+        starts = [default] if start is None else [start] if len(data.z) > self.eager else [start, default]
+        return fit(data, starts, self.kernel, score).hyper
+
+
+@dataclass(frozen=True)
+class GaussianSurrogate(Surrogate):
+    """The ordinary Gaussian process: believes every finite number it is told."""
+
+    def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
+        kept = np.isfinite(y)
+        return self.on_rows(X, y, kept, previous)
+
+    def on_rows(self, X: Array, y: Array, kept: Array, previous: Judgement | None) -> Judgement:
+        """The Gaussian process on the `kept` rows (`n`, boolean) alone."""
+        scaling, due = Scaling.of(y[kept]), self.fit_is_due(len(y), previous)
+        data = Data.trusted(X[kept], scaling.to_scaled(y[kept]))
+        hyper = self.refit(data, marginal_likelihood, previous and previous.hyper, due=due)
+        factor = np.where(kept, 1.0, np.inf)
+        return Judgement(scaling, hyper, factor, np.zeros(len(y)), _fitted_at(len(y), due, previous))
+
+
+@dataclass(frozen=True)
+class StudentTSurrogate(Surrogate):
+    """Student-t process (Shah et al. 2014): the GP's mean, its covariance scaled by (nu + t^T a - 2)/(nu + n - 2)."""
+
+    nu: float = 5.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.nu > 2.0:
+            raise ValueError(f"nu must exceed 2 for the variance to exist, got {self.nu}.")
+
+    def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
+        kept, due = np.isfinite(y), self.fit_is_due(len(y), previous)
+        scaling = Scaling.of(y[kept])
+        z = scaling.to_scaled(y[kept])
+        hyper = self.refit(
+            Data.trusted(X[kept], z), student_t_likelihood(self.nu), previous and previous.hyper, due=due
+        )
+        factor, shift = np.where(kept, 1.0, np.inf), np.zeros(len(y))
+        judgement = Judgement(scaling, hyper, factor, shift, _fitted_at(len(y), due, previous))
+        distance = float(z @ judgement.belief(X, y, self.kernel).alpha)
+        return replace(judgement, inflation=(self.nu + distance - 2.0) / (self.nu + len(z) - 2.0))
+
+
+@dataclass(frozen=True)
+class DiagnosticsSurrogate(Surrogate):
+    """DiagnosticsGP (Martinez-Cantin et al. 2018): a GP with Student-t likelihood finds outliers, a GP takes the rest.
+
+    The Student-t likelihood is a scale mixture, y_i ~ N(f_i, sigma^2 / lambda_i) with lambda_i ~ Gamma(nu/2, nu/2), so that
+    mean-field variational inference is closed form: E lambda_i = (nu + 1) / (nu + E (y_i - f_i)^2 / sigma^2).
+    """
+
+    nu: float = 4.0
+    level: float = 0.975
+    rounds: int = 30
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.nu > 0.0:
+            raise ValueError(f"nu must be positive, got {self.nu}.")
+        if not 0.5 < self.level < 1.0:
+            raise ValueError(f"level must lie in (0.5, 1), got {self.level}.")
+
+    def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
+        finite = np.isfinite(y)
+        kept = finite.copy()
+        kept[finite] = self._believable(X[finite], y[finite], previous)
+        if kept.sum() < 0.5 * finite.sum():  # a mask that drops most rows explains nothing: keep the last one
+            kept = finite.copy()
+            if previous is not None:
+                kept[: len(previous.factor)] &= previous.kept
+        return GaussianSurrogate(self.kernel, self.eager, self.patience).on_rows(X, y, kept, previous)
+
+    def _believable(self, X: Array, y: Array, previous: Judgement | None) -> Array:
+        """Rows within the `level` quantile of the Student-t predictive distribution, as booleans of shape `n`."""
+        z = Scaling.of(y).to_scaled(y)
+        hyper = previous.hyper if previous else Hyperparameters.default(X.shape[1])
+        precision = np.ones(len(z))
+        data = Data(X, z, 1.0 / precision, np.zeros(len(z)))
+        mean, variance = np.zeros(len(z)), np.ones(len(z))
+        for step in range(self.rounds):
+            if step % 10 == 0:  # variational EM: parameters given the precisions, now and then
+                hyper = self.refit(data, marginal_likelihood, hyper)
+            belief = Belief.condition(X, z, hyper.noise * data.factor, hyper.lengthscale, self.kernel, hyper.noise)
+            mean, variance = belief.mean_and_variance(X)
+            updated = (self.nu + 1.0) / (self.nu + ((z - mean) ** 2 + variance) / hyper.noise)
+            converged = np.max(np.abs(updated - precision)) < 1e-3
+            precision, data = updated, Data(X, z, 1.0 / updated, data.shift)
+            if converged and step % 10:
+                break
+        limit = student_t.ppf(self.level, self.nu) * np.sqrt(hyper.noise + variance)
+        return np.abs(z - mean) <= limit
+
+
+Recipe = Literal["robust", "paper"]
+
+
+@dataclass(frozen=True)
+class RobustSurrogate(Surrogate):
+    """What FC-RCGP and A2-RCGP share.
+
+    `recipe="paper"` is the authors' own: plain standardising, plateau at the 95 % quantile of the distance from the median,
+    decay 1, leave-one-out weighted by the first power of the weights. `recipe="robust"` is the default.
+    """
+
+    recipe: Recipe = "robust"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.recipe not in ("robust", "paper"):
+            raise ValueError(f"Unknown recipe {self.recipe!r}: choose one of robust, paper.")
+
+    def fixed_center(
+        self, z: Array, X: Array, width: float, decay: float, start: Hyperparameters | None, *, due: bool
+    ) -> tuple[Hyperparameters, Array, Array]:
+        """Hyper-parameters, noise factor and shift (`n`) of the RCGP with centre 0."""
+        factor, shift = PlateauIMQ(width, decay)(z)
+        kept = np.isfinite(factor)
+        data = Data(X[kept], z[kept], factor[kept], shift[kept])
+        return self.refit(data, leave_one_out_score(POWERS[self.recipe]), start, due=due), factor, shift
+
+
+@dataclass(frozen=True)
+class FixedCenterSurrogate(RobustSurrogate):
+    """FC-RCGP: centre 0, one plateau for all.
+
+    The robust recipe estimates the bound sqrt(B_f kappa) of |f| from what is believable: values that can be reached from the
+    central half of them without crossing a gap of more than `gap` times the range so far. They set the scale and the plateau.
+    """
+
+    gap: float = 20.0
+    decay: float = 1.0
+
+    def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
+        n, due, start = len(y), self.fit_is_due(len(y), previous), previous and previous.hyper
+        trusted = np.isfinite(y) if self.recipe == "paper" else believable(y, self.gap)
+        scaling = Scaling.of(y[trusted])
+        z = scaling.to_scaled(y)
+        width = paper_width(z) if self.recipe == "paper" else float(np.max(np.abs(z[trusted]), initial=1.0))
+        hyper, factor, shift = self.fixed_center(z, X, width, self.decay, start, due=due)
+        return Judgement(scaling, hyper, factor, shift, _fitted_at(n, due, previous))
+
+
+@dataclass(frozen=True)
+class AdaptiveSurrogate(RobustSurrogate):
+    """A2-RCGP: an anchor model centres the plateau of the adaptive one.
+
+    Robust recipe. The anchor is the GP on the trusted rows (J < 2). It expects mu_-i +- s_i of every row, without that row:
+    in closed form for its own, as a prediction for the others, so that no lie vouches for itself. The adaptive model is the
+    RCGP with centre mu_-i, width k s_i and decay c s_i (`width` = k, `decay` = c): A2's plateau, with x-dependent centre and
+    width. A group of suspects that agree with each other and outnumber both the `corruptions` allowed for and the trusted
+    neighbours against them cannot all be lies: it is believed again.
+    """
+
+    width: float = 3.0
+    decay: float = 0.3
+    gap: float = 20.0
+    rounds: int = 2
+    corruptions: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (self.width > 0.0 and self.decay > 0.0):
+            raise ValueError(f"width and decay must be positive, got {self.width} and {self.decay}.")
+
+    def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
+        if self.recipe == "paper":
+            return self._by_the_paper(X, y, previous)
+        n, due = len(y), self.fit_is_due(len(y), previous)
+        hyper = previous.hyper if previous else None
+        trusted = self._first_look(X, y, previous)
+        scaling, factor, shift = Scaling.of(y[trusted]), np.ones(n), np.zeros(n)
+        for _ in range(self.rounds):
+            scaling = Scaling.of(y[trusted])
+            z = scaling.to_scaled(y)
+            hyper = self.refit(Data.trusted(X[trusted], z[trusted]), marginal_likelihood, hyper, due=due)
+            expected, spread = self._expectations(X, z, trusted, hyper)
+            factor, shift = PlateauIMQ(self.width * spread, self.decay * spread)(z - expected)
+            verdict = self._rehabilitate(X, z, factor < SUSPECT_FACTOR, hyper)
+            if np.array_equal(verdict, trusted):
+                break
+            trusted, due = verdict, True
+        assert hyper is not None
+        return Judgement(scaling, hyper, factor, shift, _fitted_at(n, due, previous))
+
+    def _first_look(self, X: Array, y: Array, previous: Judgement | None) -> Array:
+        """Who is trusted before the models speak: the old verdicts, and new rows by the old model's prediction."""
+        if previous is None or not previous.kept.any():
+            return believable(y, self.gap)
+        seen = len(previous.factor)
+        trusted = np.concatenate([previous.factor < SUSPECT_FACTOR, np.isfinite(y[seen:])])
+        if seen < len(y):
+            belief = previous.belief(X[:seen], y[:seen], self.kernel)
+            mean, variance = belief.mean_and_variance(X[seen:])
+            spread = np.sqrt(variance + belief.noise)
+            factor, _ = PlateauIMQ(self.width * spread, self.decay * spread)(previous.scaling.to_scaled(y[seen:]) - mean)
+            trusted[seen:] &= factor < SUSPECT_FACTOR
+        return trusted
+
+    def _expectations(self, X: Array, z: Array, trusted: Array, hyper: Hyperparameters) -> tuple[Array, Array]:
+        """What the trusted rows expect of every row without it: mean and deviation, both `n`."""
+        count = int(trusted.sum())
+        noises = np.full(count, hyper.noise)
+        anchor = Belief.condition(X[trusted], z[trusted], noises, hyper.lengthscale, self.kernel, hyper.noise)
+        mean, variance = np.empty(len(z)), np.empty(len(z))
+        residual, variance[trusted] = leave_one_out(anchor, np.ones(count), np.zeros(count))
+        mean[trusted] = z[trusted] - residual
+        mean[~trusted], latent = anchor.mean_and_variance(X[~trusted])
+        variance[~trusted] = latent + hyper.noise
+        return mean, np.sqrt(variance)
+
+    def _rehabilitate(self, X: Array, z: Array, trusted: Array, hyper: Hyperparameters) -> Array:
+        """Believe groups of agreeing suspects that are too many to be lies, and suspect who contradicts them."""
+        suspects = np.flatnonzero(~trusted & np.isfinite(z) & (np.abs(z) < 1e6))
+        budget = self.corruptions if self.corruptions is not None else max(2, math.floor(len(z) ** (1 / 3)))
+        if len(suspects) <= budget:
+            return trusted
+        near, _ = KERNELS[self.kernel](squared_distance(X[suspects], X, hyper.lengthscale))
+        # two honest rows differ by the prior's own variation over their distance, and by noise
+        tolerance = self.width * np.sqrt(2.0 * (1.0 - near) + 2.0 * hyper.noise) / 2.0
+        close = near > 0.5
+        agree = close & (np.abs(z[suspects][:, None] - z) <= tolerance)
+        friends = (agree & ~trusted).sum(axis=1)
+        opponents = (close & ~agree & trusted).sum(axis=1)
+        verdict = trusted.copy()
+        for row in np.flatnonzero((friends > budget) & (friends > opponents)):
+            verdict |= agree[row]
+            verdict &= ~(close[row] & ~agree[row] & trusted)
+        return verdict if verdict.any() else trusted
+
+    def _by_the_paper(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
+        """Anchor with centre 0; the adaptive model is centred on the anchor's posterior mean, with the same plateau."""
+        n, due = len(y), self.fit_is_due(len(y), previous)
+        scaling = Scaling.of(y[np.isfinite(y)])
+        z = scaling.to_scaled(y)
+        width = paper_width(z)
+        hyper, factor, shift = self.fixed_center(z, X, width, 1.0, previous and previous.anchor, due=due)
+        anchor = Judgement(scaling, hyper, factor, shift, n)
+        mean, _ = anchor.belief(X, y, self.kernel).mean_and_variance(X)
+        factor, shift = PlateauIMQ(width, 1.0)(z - mean)
+        kept = np.isfinite(factor)
+        data = Data(X[kept], z[kept], factor[kept], shift[kept])
+        own = self.refit(data, leave_one_out_score(POWERS["paper"]), previous and previous.hyper, due=due)
+        return Judgement(scaling, own, factor, shift, _fitted_at(n, due, previous), anchor=hyper)
+
+
+def paper_width(z: Array) -> float:
+    """The authors' plateau: the 95 % quantile of |z - median| over the finite rows of `z` (`n`)."""
+    finite = z[np.isfinite(z)]
+    return float(np.quantile(np.abs(finite - np.median(finite)), 0.95)) if len(finite) else 1.0
+
+
+def believable(y: Array, gap: float) -> Array:
+    """Rows (`n`, boolean) that the central half of `y` reaches without a gap of more than `gap` times the range so far."""
+    finite = np.flatnonzero(np.isfinite(y))
+    order = finite[np.argsort(y[finite], kind="stable")]
+    values, n = y[order], len(order)
+    if n < 3:
+        return np.isfinite(y)
+    low, high = (n - 1) // 4, n - 1 - (n - 1) // 4
+    while low > 0 and values[low] - values[low - 1] <= gap * (values[high] - values[low]):
+        low -= 1
+    while high < n - 1 and values[high + 1] - values[high] <= gap * (values[high] - values[low]):
+        high += 1
+    trusted = np.zeros(len(y), dtype=bool)
+    trusted[order[low : high + 1]] = True
+    return trusted
+
+
+def _fitted_at(n: int, due: bool, previous: Judgement | None) -> int:
+    return n if due or previous is None else previous.fitted_at
