@@ -112,7 +112,9 @@ def leave_one_out_score(power: float) -> Score:
 def marginal_likelihood(lower: Array, inverse: Array, data: Data, noise: float) -> _Slope:
     """Log marginal likelihood of the Gaussian process with noise sigma^2 J (no shift)."""
     alpha = inverse @ data.z
-    value = -0.5 * float(data.z @ alpha) - float(np.log(lower.diagonal()).sum()) - 0.5 * len(data.z) * math.log(2 * np.pi)
+    value = (
+        -0.5 * float(data.z @ alpha) - float(np.log(lower.diagonal()).sum()) - 0.5 * len(data.z) * math.log(2 * np.pi)
+    )
     return _Slope(value, 0.5 * (inverse - np.outer(alpha, alpha)), 0.0)
 
 
@@ -173,7 +175,9 @@ def fit(data: Data, starts: list[Hyperparameters], kernel: str, score: Score, ma
         if attempt and (best is None or attempt.value > best.value):
             best = attempt
     if best is None:
-        log.warning("Fit of %d observations failed from %d starts: the last good parameters stay.", len(data.z), len(starts))
+        log.warning(
+            "Fit of %d observations failed from %d starts: the last good parameters stay.", len(data.z), len(starts)
+        )
         return Fit(starts[0], -math.inf, ok=False)
     return best
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
 from rcgp.fit import Hyperparameters
 from rcgp.gaussian import Array, Belief
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 SUSPECT_FACTOR = 2.0
 """A row whose noise factor reaches this is no longer trusted: it neither scales, fits nor judges others."""
@@ -62,7 +64,7 @@ class Judgement:
         return 1.0 / self.factor
 
     @property
-    def kept(self) -> Array:
+    def kept(self) -> Mask:
         """Which rows (`n`, boolean) have any influence."""
         return np.isfinite(self.factor)
 
@@ -71,9 +73,7 @@ class Judgement:
         kept, noise = self.kept, self.hyper.noise
         targets = self.scaling.to_scaled(y[kept]) - noise * self.shift[kept]
         belief = Belief.condition(X[kept], targets, noise * self.factor[kept], self.hyper.lengthscale, kernel, noise)
-        if self.inflation == 1.0:
-            return belief
-        return Belief(*(getattr(belief, name) for name in _BELIEF_FIELDS), inflation=self.inflation)
+        return replace(belief, inflation=self.inflation)
 
     def to_data(self) -> dict[str, Any]:
         """Plain data that JSON can hold; an infinite factor is written as None."""
@@ -99,9 +99,6 @@ class Judgement:
             inflation=data["inflation"],
             anchor=data["anchor"] and _hyper_from_data(data["anchor"]),
         )
-
-
-_BELIEF_FIELDS = ("X", "lengthscale", "kernel", "noise", "inverse", "alpha")
 
 
 def _hyper_to_data(hyper: Hyperparameters) -> list[float]:

@@ -143,7 +143,9 @@ class Optimizer:
         self.update()
         if self._judgement is None:
             scaling = Scaling.of(self._y[np.isfinite(self._y)])
-            return Posterior(np.full(len(points), float(scaling.to_units(np.zeros(1))[0])), np.full(len(points), np.inf))
+            return Posterior(
+                np.full(len(points), float(scaling.to_units(np.zeros(1))[0])), np.full(len(points), np.inf)
+            )
         mean, variance = self._current_belief().mean_and_variance(points)
         scaling = self._judgement.scaling
         return Posterior(scaling.to_units(mean), np.sqrt(variance) * scaling.spread * scaling.unit)
@@ -174,14 +176,17 @@ class Optimizer:
         """Become what `state_dict` described; refuses the state of another algorithm, dimension or seed."""
         for name in ("algorithm", "dim", "seed"):
             if state[name] != getattr(self, name):
-                raise ValueError(f"This optimizer has {name}={getattr(self, name)!r}, the state {name}={state[name]!r}.")
+                raise ValueError(
+                    f"This optimizer has {name}={getattr(self, name)!r}, the state {name}={state[name]!r}."
+                )
         self._X = np.array(state["X"], dtype=float).reshape(-1, self.dim)
         self._y = np.array([float(value) for value in state["y"]])
         self._judgement = None if state["judgement"] is None else Judgement.from_data(state["judgement"])
         self._belief, self.failures = None, state["failures"]
 
     def _current_belief(self) -> Belief:
-        assert self._judgement is not None and self._surrogate is not None
+        assert self._judgement is not None
+        assert self._surrogate is not None
         if self._belief is None:
             judged = len(self._judgement.factor)
             self._belief = self._judgement.belief(self._X[:judged], self._y[:judged], self._surrogate.kernel)
@@ -201,10 +206,9 @@ class Optimizer:
         belief = self._current_belief()
         rng = np.random.default_rng([self.seed, 2, self.n, len(waiting)])
         forbidden = np.concatenate([self._X, waiting]) if self._avoid_repeats else None
-        best = self._maximizer.maximize(
+        return self._maximizer.maximize(
             belief.with_pending(waiting), self._multiplier(belief), rng, project=self._project, forbidden=forbidden
         )
-        return best
 
     def _multiplier(self, belief: Belief) -> float:
         estimated = int((self.weights() < 1.0 / SUSPECT_FACTOR).sum())
@@ -260,7 +264,9 @@ def make_optimizer(
     the theory schedule: "estimated" from the weights, or fixed. Further options are those of the algorithm's surrogate.
     """
     if name not in SURROGATES:
-        raise ValueError(f"Unknown algorithm {name!r}{_did_you_mean(name, ALGORITHMS)}: choose one of {', '.join(ALGORITHMS)}.")
+        raise ValueError(
+            f"Unknown algorithm {name!r}{_did_you_mean(name, ALGORITHMS)}: choose one of {', '.join(ALGORITHMS)}."
+        )
     for argument, value, least in (("dim", dim, 1), ("seed", seed, 0), ("n_initial", n_initial, 1)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"{argument} must be a whole number of at least {least}, got {value!r}.")
@@ -290,7 +296,9 @@ def _make_surrogate(name: str, options: Mapping[str, Any]) -> Surrogate | None:
     for option in options:
         if option not in known:
             allowed = ", ".join((*general, *known))
-            raise ValueError(f"{name} has no option {option!r}{_did_you_mean(option, (*general, *known))}: choose from {allowed}.")
+            raise ValueError(
+                f"{name} has no option {option!r}{_did_you_mean(option, (*general, *known))}: choose from {allowed}."
+            )
     return None if kind is None else kind(**options)
 
 

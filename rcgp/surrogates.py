@@ -24,7 +24,7 @@ from rcgp.fit import (
     student_t_likelihood,
 )
 from rcgp.gaussian import KERNELS, Array, Belief, leave_one_out, squared_distance
-from rcgp.judgement import SUSPECT_FACTOR, Judgement, Scaling
+from rcgp.judgement import SUSPECT_FACTOR, Judgement, Mask, Scaling
 from rcgp.weights import PlateauIMQ
 
 
@@ -69,11 +69,11 @@ class GaussianSurrogate(Surrogate):
         kept = np.isfinite(y)
         return self.on_rows(X, y, kept, previous)
 
-    def on_rows(self, X: Array, y: Array, kept: Array, previous: Judgement | None) -> Judgement:
+    def on_rows(self, X: Array, y: Array, kept: Mask, previous: Judgement | None) -> Judgement:
         """The Gaussian process on the `kept` rows (`n`, boolean) alone."""
         scaling, due = Scaling.of(y[kept]), self.fit_is_due(len(y), previous)
         data = Data.trusted(X[kept], scaling.to_scaled(y[kept]))
-        hyper = self.refit(data, marginal_likelihood, previous and previous.hyper, due=due)
+        hyper = self.refit(data, marginal_likelihood, _hyper(previous), due=due)
         factor = np.where(kept, 1.0, np.inf)
         return Judgement(scaling, hyper, factor, np.zeros(len(y)), _fitted_at(len(y), due, previous))
 
@@ -93,9 +93,7 @@ class StudentTSurrogate(Surrogate):
         kept, due = np.isfinite(y), self.fit_is_due(len(y), previous)
         scaling = Scaling.of(y[kept])
         z = scaling.to_scaled(y[kept])
-        hyper = self.refit(
-            Data.trusted(X[kept], z), student_t_likelihood(self.nu), previous and previous.hyper, due=due
-        )
+        hyper = self.refit(Data.trusted(X[kept], z), student_t_likelihood(self.nu), _hyper(previous), due=due)
         factor, shift = np.where(kept, 1.0, np.inf), np.zeros(len(y))
         judgement = Judgement(scaling, hyper, factor, shift, _fitted_at(len(y), due, previous))
         distance = float(z @ judgement.belief(X, y, self.kernel).alpha)
@@ -131,7 +129,7 @@ class DiagnosticsSurrogate(Surrogate):
                 kept[: len(previous.factor)] &= previous.kept
         return GaussianSurrogate(self.kernel, self.eager, self.patience).on_rows(X, y, kept, previous)
 
-    def _believable(self, X: Array, y: Array, previous: Judgement | None) -> Array:
+    def _believable(self, X: Array, y: Array, previous: Judgement | None) -> Mask:
         """Rows within the `level` quantile of the Student-t predictive distribution, as booleans of shape `n`."""
         z = Scaling.of(y).to_scaled(y)
         hyper = previous.hyper if previous else Hyperparameters.default(X.shape[1])
@@ -192,7 +190,7 @@ class FixedCenterSurrogate(RobustSurrogate):
     decay: float = 1.0
 
     def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
-        n, due, start = len(y), self.fit_is_due(len(y), previous), previous and previous.hyper
+        n, due, start = len(y), self.fit_is_due(len(y), previous), _hyper(previous)
         trusted = np.isfinite(y) if self.recipe == "paper" else believable(y, self.gap)
         scaling = Scaling.of(y[trusted])
         z = scaling.to_scaled(y)
@@ -227,7 +225,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         if self.recipe == "paper":
             return self._by_the_paper(X, y, previous)
         n, due = len(y), self.fit_is_due(len(y), previous)
-        hyper = previous.hyper if previous else None
+        hyper = _hyper(previous)
         trusted = self._first_look(X, y, previous)
         scaling, factor, shift = Scaling.of(y[trusted]), np.ones(n), np.zeros(n)
         for _ in range(self.rounds):
@@ -243,7 +241,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         assert hyper is not None
         return Judgement(scaling, hyper, factor, shift, _fitted_at(n, due, previous))
 
-    def _first_look(self, X: Array, y: Array, previous: Judgement | None) -> Array:
+    def _first_look(self, X: Array, y: Array, previous: Judgement | None) -> Mask:
         """Who is trusted before the models speak: the old verdicts, and new rows by the old model's prediction."""
         if previous is None or not previous.kept.any():
             return believable(y, self.gap)
@@ -253,11 +251,13 @@ class AdaptiveSurrogate(RobustSurrogate):
             belief = previous.belief(X[:seen], y[:seen], self.kernel)
             mean, variance = belief.mean_and_variance(X[seen:])
             spread = np.sqrt(variance + belief.noise)
-            factor, _ = PlateauIMQ(self.width * spread, self.decay * spread)(previous.scaling.to_scaled(y[seen:]) - mean)
+            factor, _ = PlateauIMQ(self.width * spread, self.decay * spread)(
+                previous.scaling.to_scaled(y[seen:]) - mean
+            )
             trusted[seen:] &= factor < SUSPECT_FACTOR
         return trusted
 
-    def _expectations(self, X: Array, z: Array, trusted: Array, hyper: Hyperparameters) -> tuple[Array, Array]:
+    def _expectations(self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters) -> tuple[Array, Array]:
         """What the trusted rows expect of every row without it: mean and deviation, both `n`."""
         count = int(trusted.sum())
         noises = np.full(count, hyper.noise)
@@ -269,7 +269,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         variance[~trusted] = latent + hyper.noise
         return mean, np.sqrt(variance)
 
-    def _rehabilitate(self, X: Array, z: Array, trusted: Array, hyper: Hyperparameters) -> Array:
+    def _rehabilitate(self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters) -> Mask:
         """Believe groups of agreeing suspects that are too many to be lies, and suspect who contradicts them."""
         suspects = np.flatnonzero(~trusted & np.isfinite(z) & (np.abs(z) < 1e6))
         budget = self.corruptions if self.corruptions is not None else max(2, math.floor(len(z) ** (1 / 3)))
@@ -294,13 +294,13 @@ class AdaptiveSurrogate(RobustSurrogate):
         scaling = Scaling.of(y[np.isfinite(y)])
         z = scaling.to_scaled(y)
         width = paper_width(z)
-        hyper, factor, shift = self.fixed_center(z, X, width, 1.0, previous and previous.anchor, due=due)
+        hyper, factor, shift = self.fixed_center(z, X, width, 1.0, previous.anchor if previous else None, due=due)
         anchor = Judgement(scaling, hyper, factor, shift, n)
         mean, _ = anchor.belief(X, y, self.kernel).mean_and_variance(X)
         factor, shift = PlateauIMQ(width, 1.0)(z - mean)
         kept = np.isfinite(factor)
         data = Data(X[kept], z[kept], factor[kept], shift[kept])
-        own = self.refit(data, leave_one_out_score(POWERS["paper"]), previous and previous.hyper, due=due)
+        own = self.refit(data, leave_one_out_score(POWERS["paper"]), _hyper(previous), due=due)
         return Judgement(scaling, own, factor, shift, _fitted_at(n, due, previous), anchor=hyper)
 
 
@@ -310,7 +310,7 @@ def paper_width(z: Array) -> float:
     return float(np.quantile(np.abs(finite - np.median(finite)), 0.95)) if len(finite) else 1.0
 
 
-def believable(y: Array, gap: float) -> Array:
+def believable(y: Array, gap: float) -> Mask:
     """Rows (`n`, boolean) that the central half of `y` reaches without a gap of more than `gap` times the range so far."""
     finite = np.flatnonzero(np.isfinite(y))
     order = finite[np.argsort(y[finite], kind="stable")]
@@ -325,6 +325,10 @@ def believable(y: Array, gap: float) -> Array:
     trusted = np.zeros(len(y), dtype=bool)
     trusted[order[low : high + 1]] = True
     return trusted
+
+
+def _hyper(previous: Judgement | None) -> Hyperparameters | None:
+    return None if previous is None else previous.hyper
 
 
 def _fitted_at(n: int, due: bool, previous: Judgement | None) -> int:

@@ -54,7 +54,19 @@ class PlateauIMQ:
         return factor, shift
 
 
-def pseudo_data(y: Array, center: Any, noise: Any, weight: PlateauIMQ) -> tuple[Array, Array]:
+@dataclass(frozen=True)
+class KnownWeights:
+    """Noise factors and shifts (both `n`) that were concluded elsewhere: the residual has no say."""
+
+    factor: Any
+    shift: Any
+
+    def __call__(self, residual: Array) -> tuple[Array, Array]:
+        """The known factor and shift, in the shape `n` of the residual."""
+        return self.factor, self.shift
+
+
+def pseudo_data(y: Array, center: Any, noise: Any, weight: PlateauIMQ | KnownWeights) -> tuple[Array, Array]:
     """The ordinary GP that equals the RCGP: moved targets, inflated noise. All have shape `n`."""
     factor, shift = weight(y - center)
     return y - noise * shift, noise * factor

@@ -1,0 +1,284 @@
+"""`RobustGP`, the RCGP as a BoTorch `Model`: usable in any acquisition function."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Self
+
+import numpy as np
+import torch
+from botorch.acquisition.objective import PosteriorTransform
+from botorch.exceptions.errors import UnsupportedError
+from botorch.models.model import FantasizeMixin, Model
+from botorch.models.transforms.input import InputTransform
+from botorch.models.transforms.outcome import OutcomeTransform
+from botorch.models.utils.gpytorch_modules import (
+    get_covar_module_with_dim_scaled_prior,
+    get_gaussian_likelihood_with_lognormal_prior,
+)
+from botorch.optim.closures import ForwardBackwardClosure
+from botorch.optim.core import OptimizationStatus, scipy_minimize
+from botorch.optim.utils import get_parameters_and_bounds
+from botorch.posteriors import GPyTorchPosterior, Posterior
+from gpytorch.distributions import MultivariateNormal
+from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
+from gpytorch.likelihoods import GaussianLikelihood
+from gpytorch.module import Module
+from torch import Tensor
+
+from rcgp.fit import POWERS
+from rcgp.surrogates import AdaptiveSurrogate
+from rcgp.weights import KnownWeights, PlateauIMQ
+
+log = logging.getLogger(__name__)
+
+LOST = 1e300
+"""Noise factor that stands for an infinite one: the row has no influence, and its square root still is a number."""
+
+
+class RobustGP(Model, FantasizeMixin, Module):
+    r"""Robust conjugate Gaussian process: an exact GP on pseudo-data, with targets moved and noise inflated by the weights.
+
+        mean(x)     = m + k(x)^T (K + sigma^2 J)^-1 (y - m - m_w)
+        variance(x) = k(x, x) - k(x)^T (K + sigma^2 J)^-1 k(x)
+
+    with J and m_w from `weight(y - center)`. Where all residuals lie on the plateau it equals the standard GP. Outcomes should
+    be standardised (pass `outcome_transform=Standardize(1)`, or let `RobustGP.robust` choose scale, weights and kernel).
+
+    Args:
+        train_X: inputs, `batch_shape x n x d`.
+        train_Y: outcomes, `batch_shape x n x 1`; infinite and NaN values are rows without influence.
+        weight: from residuals (`n`) to noise factor and shift; default `PlateauIMQ(1.96, 1.0)`, for standardised outcomes.
+        center: g(x) at the training inputs, a number or `n` numbers, in transformed outcome units.
+        noise: sigma^2; fixed only until the model is fitted.
+        mean: the constant prior mean m.
+        covar_module: kernel; default ARD RBF with dimension-scaled length-scale prior and unit variance.
+    """
+
+    def __init__(
+        self,
+        train_X: Tensor,
+        train_Y: Tensor,
+        *,
+        weight: PlateauIMQ | KnownWeights | None = None,
+        center: float | Tensor = 0.0,
+        noise: float | Tensor | None = None,
+        mean: float = 0.0,
+        covar_module: Kernel | None = None,
+        likelihood: GaussianLikelihood | None = None,
+        input_transform: InputTransform | None = None,
+        outcome_transform: OutcomeTransform | None = None,
+    ) -> None:
+        super().__init__()
+        if train_X.shape[:-1] != train_Y.shape[:-1] or train_Y.shape[-1] != 1:
+            raise ValueError(
+                f"train_X (n x d) and train_Y (n x 1) do not fit: {tuple(train_X.shape)} and {tuple(train_Y.shape)}."
+            )
+        if outcome_transform is not None:
+            train_Y, _ = outcome_transform(train_Y)
+            self.outcome_transform = outcome_transform.eval()
+        if input_transform is not None:
+            self.input_transform = input_transform.to(train_X)
+        self.covar_module = covar_module or get_covar_module_with_dim_scaled_prior(ard_num_dims=train_X.shape[-1])
+        self.likelihood = likelihood or get_gaussian_likelihood_with_lognormal_prior()
+        self.weight: PlateauIMQ | KnownWeights = weight or PlateauIMQ(1.96, 1.0)
+        self._set_data(train_X, train_Y.squeeze(-1), torch.as_tensor(center).to(train_X), mean)
+        self.to(train_X)
+        if noise is not None:
+            self.likelihood.noise = noise
+        self._cache: tuple[Tensor, Tensor] | None = None
+
+    def _set_data(self, X: Tensor, y: Tensor, center: Tensor, mean: float) -> None:
+        factor, shift = self.weight(y - center)
+        lost = ~(torch.isfinite(factor) & torch.isfinite(y))
+        self.register_buffer("train_X", X)
+        self.register_buffer("_factor", torch.where(lost, torch.full_like(factor, LOST), factor))
+        self.register_buffer("_shift", torch.where(lost, torch.zeros_like(shift), shift))
+        self.register_buffer("_y", torch.where(lost, torch.full_like(y, mean), y))
+        self.register_buffer("_lost", lost)
+        self.register_buffer("_mean", torch.as_tensor(mean).to(X))
+
+    @classmethod
+    def robust(cls, train_X: Tensor, train_Y: Tensor, **options: Any) -> Self:
+        """The model A2-RCGP-UCB would use: scale, weights and hyper-parameters by its rule (options: `AdaptiveSurrogate`).
+
+        `train_X` is `n x d` in the unit cube, `train_Y` is `n x 1` in any units; so is the posterior.
+        """
+        surrogate = AdaptiveSurrogate(**options)
+        X, y = train_X.detach().cpu().double().numpy(), train_Y.detach().cpu().double().squeeze(-1).numpy()
+        judgement = surrogate.judge(X, y, None)
+        scale = judgement.scaling.spread * judgement.scaling.unit
+        base = RBFKernel if surrogate.kernel == "rbf" else MaternKernel
+        kernel = ScaleKernel(base(ard_num_dims=X.shape[1]))
+        kernel.to(train_X)
+        kernel.base_kernel.lengthscale = torch.from_numpy(judgement.hyper.lengthscale).to(train_X)
+        kernel.outputscale = scale**2
+        weight = KnownWeights(*(torch.from_numpy(v).to(train_X) for v in (judgement.factor, judgement.shift / scale)))
+        mean = float(judgement.scaling.to_units(np.zeros(1))[0])
+        noise = judgement.hyper.noise * scale**2
+        # sigma^2 is in the units of the outcomes here, where BoTorch's floor for standardised ones has no meaning
+        return cls(
+            train_X,
+            train_Y,
+            weight=weight,
+            noise=noise,
+            mean=mean,
+            covar_module=kernel,
+            likelihood=GaussianLikelihood(),
+        )
+
+    @property
+    def weights(self) -> Tensor:
+        """u^2 = 1/J of every observation, `batch_shape x n`: 1 is full trust, 0 a row without influence."""
+        return torch.where(self._lost, torch.zeros_like(self._factor), 1.0 / self._factor)
+
+    @property
+    def num_outputs(self) -> int:
+        return 1
+
+    @property
+    def batch_shape(self) -> torch.Size:
+        return self.train_X.shape[:-2]
+
+    @property
+    def noise(self) -> Tensor:
+        """sigma^2, the noise variance of a fully trusted observation."""
+        return self.likelihood.noise.squeeze(-1)
+
+    def posterior(
+        self,
+        X: Tensor,
+        output_indices: list[int] | None = None,
+        observation_noise: bool | Tensor = False,
+        posterior_transform: PosteriorTransform | None = None,
+    ) -> Posterior:
+        """Joint posterior at `X` (`batch_shape x q x d`), in the units of the untransformed outcomes."""
+        self.eval()
+        if output_indices not in (None, [0]):
+            raise UnsupportedError(f"RobustGP has one output, got output_indices={output_indices}.")
+        inputs = self.transform_inputs(X)
+        mean, covariance = self._predict(inputs)
+        if observation_noise is not False:
+            extra = self.noise if observation_noise is True else observation_noise.squeeze(-1)
+            covariance = covariance + torch.diag_embed(extra.expand(mean.shape))
+        posterior: Posterior = GPyTorchPosterior(MultivariateNormal(mean, covariance))
+        if hasattr(self, "outcome_transform"):
+            posterior = self.outcome_transform.untransform_posterior(posterior, X=X)
+        return posterior_transform(posterior, X=X) if posterior_transform is not None else posterior
+
+    def _predict(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean (`... x q`) and covariance (`... x q x q`) at transformed inputs (`... x q x d`)."""
+        factor, alpha = self._solved()
+        cross = self.covar_module(inputs, self.transform_inputs(self.train_X)).to_dense()
+        half = torch.linalg.solve_triangular(factor, cross.mT, upper=False)
+        mean = self._mean + (cross @ alpha.unsqueeze(-1)).squeeze(-1)
+        return mean, self.covar_module(inputs).to_dense() - half.mT @ half
+
+    def _solved(self) -> tuple[Tensor, Tensor]:
+        """Cholesky factor L of K + sigma^2 J (`... x n x n`) and its solution for the pseudo-targets (`... x n`)."""
+        if self._cache is not None:
+            return self._cache
+        inputs = self.transform_inputs(self.train_X)
+        gram = self.covar_module(inputs).to_dense() + torch.diag_embed(self.noise.unsqueeze(-1) * self._factor)
+        factor = torch.linalg.cholesky(gram)
+        targets = self._y - self._mean - self.noise.unsqueeze(-1) * self._shift
+        solved = factor, torch.cholesky_solve(targets.unsqueeze(-1), factor).squeeze(-1)
+        if not self.training:
+            self._cache = solved[0].detach(), solved[1].detach()
+        return solved
+
+    def leave_one_out(self) -> tuple[Tensor, Tensor]:
+        """Residual y_i - mu_-i and predictive variance of every observation under the model without it, both `... x n`."""
+        factor, alpha = self._solved()
+        diagonal = torch.cholesky_inverse(factor).diagonal(dim1=-1, dim2=-2)
+        noise = self.noise.unsqueeze(-1)
+        latent = (1.0 / diagonal - noise * self._factor).clamp_min(1e-12)
+        residual = noise * self._shift + alpha / diagonal
+        keep = ~self._lost
+        return torch.where(keep, residual, torch.zeros_like(residual)), torch.where(
+            keep, latent, torch.ones_like(latent)
+        ) + noise
+
+    def score(self, power: float = POWERS["robust"]) -> Tensor:
+        """Leave-one-out log predictive density, observation i counting u_i^power, plus the log priors (`batch_shape`)."""
+        residual, variance = self.leave_one_out()
+        density = -0.5 * torch.log(2 * torch.pi * variance) - residual.square() / (2 * variance)
+        total = (self.weights ** (0.5 * power) * density).sum(-1)
+        for _, module, prior, closure, _ in self.named_priors():
+            total = total + prior.log_prob(closure(module)).sum()
+        return total
+
+    def fit(self, power: float | str = "robust") -> bool:
+        """Maximise `score` over all hyper-parameters; a failed fit keeps the last good ones, says so and returns False."""
+        exponent = POWERS[power] if isinstance(power, str) else power
+        before = {name: value.detach().clone() for name, value in self.state_dict().items()}
+        self.train()
+        parameters, bounds = get_parameters_and_bounds(self)
+        parameters = {name: value for name, value in parameters.items() if value.requires_grad}
+        closure = ForwardBackwardClosure(lambda: -self.score(exponent).sum(), parameters)
+        try:
+            result = scipy_minimize(closure, parameters, bounds=bounds, options={"maxiter": 200})
+            ok = result.status != OptimizationStatus.FAILURE and bool(torch.isfinite(torch.as_tensor(result.fval)))
+            reason = result.message
+        except (RuntimeError, ValueError) as error:  # torch's Cholesky and SciPy's line search give up with these
+            ok, reason = False, str(error)
+        if not ok:
+            self.load_state_dict(before)
+            log.warning("Fit of RobustGP failed (%s): the last good parameters stay.", reason)
+        self.eval()
+        return ok
+
+    def condition_on_observations(self, X: Tensor, Y: Tensor, **kwargs: Any) -> RobustGP:
+        """The model given also `Y` (`batch_shape x n' x 1`) at `X` (`batch_shape x n' x d`), fully trusted (J = 1).
+
+        New rows are believed because they are fantasies or checked values: what may be a lie belongs in `train_Y`.
+        """
+        if hasattr(self, "outcome_transform"):
+            Y, _ = self.outcome_transform(Y)
+        batch = Y.shape[:-2]
+        rows = X.expand(*batch, *X.shape[-2:])
+        count = self.train_X.shape[-2]
+        old = (self._factor, self._shift, self._y)
+        new = (torch.ones_like(Y[..., 0]), torch.zeros_like(Y[..., 0]), Y[..., 0])
+        factor, shift, y = (torch.cat([a.expand(*batch, count), b], -1) for a, b in zip(old, new, strict=True))
+        inputs = torch.cat([self.train_X.expand(*batch, count, X.shape[-1]), rows], dim=-2)
+        return self._copy(inputs, y, KnownWeights(factor, shift))
+
+    def with_pending(self, X: Tensor) -> RobustGP:
+        """The model once `X` (`m x d`) report what it expects: the same mean exactly, less variance around them."""
+        with torch.no_grad():
+            return self.condition_on_observations(X, self.posterior(X).mean)
+
+    def _copy(self, X: Tensor, y: Tensor, weight: KnownWeights) -> RobustGP:
+        """The same hyper-parameters and transforms on other (already transformed) outcomes."""
+        model = RobustGP(
+            X,
+            y.unsqueeze(-1),
+            weight=weight,
+            mean=float(self._mean),
+            covar_module=self.covar_module,
+            likelihood=self.likelihood,
+            input_transform=getattr(self, "input_transform", None),
+        )
+        if hasattr(self, "outcome_transform"):
+            model.outcome_transform = self.outcome_transform
+        return model.eval()
+
+    def subset_output(self, idcs: list[int]) -> RobustGP:
+        if idcs != [0]:
+            raise UnsupportedError(f"RobustGP has one output, got indices {idcs}.")
+        return self
+
+    def train(self, mode: bool = True) -> Self:
+        self._cache = None if mode else self._cache
+        return super().train(mode)
+
+    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
+        self._cache = None
+        return super().load_state_dict(*args, **kwargs)
+
+    def _set_transformed_inputs(self) -> None:
+        """Nothing to store: the transform is applied to the original training inputs whenever they are used."""
+
+    def _revert_to_original_inputs(self) -> None:
+        """Nothing to revert: see `_set_transformed_inputs`."""
