@@ -77,3 +77,114 @@ class Crash:
     def lie(self, query: Query, rng: np.random.Generator) -> Report:
         """The failure's value."""
         return _lie(self.value)
+
+
+@dataclass(frozen=True)
+class Spike:
+    """With probability `rate` replaces the value: by `value`, or by ± a magnitude drawn around `scale` (log-normal).
+
+    Stands for a loose cable: unrelated, wild readings at random times (Huber contamination).
+    """
+
+    rate: float = 0.1
+    value: float | None = None
+    scale: float = 100.0
+
+    def __post_init__(self) -> None:
+        _share("spike", "rate", self.rate)
+        _positive("spike", "scale", self.scale)
+
+    def lie(self, query: Query, rng: np.random.Generator) -> Report | None:
+        """The spike, at random times."""
+        if rng.random() >= self.rate:
+            return None
+        return _lie(self.value if self.value is not None else rng.choice([-1, 1]) * self.scale * rng.lognormal())
+
+
+@dataclass(frozen=True)
+class Heavy:
+    """Adds Student-t noise of `df` degrees of freedom (1 is Cauchy) and this `scale`, with probability `rate`.
+
+    Stands for a bad sensor: centred on the truth, but now and then very far from it. A budget of T makes it the noise.
+    """
+
+    df: float = 1.0
+    scale: float = 1.0
+    rate: float = 1.0
+
+    def __post_init__(self) -> None:
+        _positive("heavy", "df", self.df)
+        _positive("heavy", "scale", self.scale)
+        _share("heavy", "rate", self.rate)
+
+    def lie(self, query: Query, rng: np.random.Generator) -> Report | None:
+        """The truth plus heavy-tailed noise."""
+        if rng.random() >= self.rate:
+            return None
+        return _lie(query.y + self.scale * rng.standard_t(self.df))
+
+
+@dataclass(frozen=True)
+class Late:
+    """Waits for the share `start` of the trials, then reports `value` for all within `near` of the incumbent.
+
+    Stands for a sensor that dies once the search has settled: the best configuration suddenly looks terrible.
+    """
+
+    start: float = 0.5
+    near: float = 0.1
+    value: float = -10.0
+
+    def __post_init__(self) -> None:
+        _share("late", "start", self.start)
+        _positive("late", "near", self.near)
+
+    def lie(self, query: Query, rng: np.random.Generator) -> Report | None:
+        """`value` near the best true value seen so far, once the wait is over."""
+        waiting = query.number < self.start * query.trials
+        close = _distance(query.x, query.incumbent) < self.near
+        return _lie(self.value) if close and not waiting else None
+
+
+@dataclass(frozen=True)
+class Infinite:
+    """Reports `value`, one of nan, inf and -inf, or "any" of them at random, as early as the budget allows.
+
+    Stands for a division by zero, an overflow or a dead sensor: the result is not even a number.
+    """
+
+    value: float | str = "any"
+
+    def __post_init__(self) -> None:
+        if str(self.value) not in (*NON_FINITE, "any"):
+            raise ValueError(f"infinite: value must be one of any, {', '.join(NON_FINITE)}; got {self.value!r}.")
+
+    def lie(self, query: Query, rng: np.random.Generator) -> Report:
+        """Something that is no number."""
+        return _lie(float(rng.choice(NON_FINITE) if self.value == "any" else self.value))
+
+
+@dataclass(frozen=True)
+class Killer:
+    """Asks for the evaluating process to be killed outright, as early as the budget allows; there is no value (NaN).
+
+    Stands for a node that goes away: out of memory, preempted, unplugged. Whoever evaluates carries it out.
+    """
+
+    def lie(self, query: Query, rng: np.random.Generator) -> Report:
+        """No value, and the wish to kill."""
+        return Report(math.nan, corrupted=True, kill=True)
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Reports the value mirrored at `center` (so -y at 0), as early as the budget allows: a plausible lie.
+
+    Stands for a mislabelled sign: a loss logged as a score, a metric minimised where it should be maximised.
+    """
+
+    center: float = 0.0
+
+    def lie(self, query: Query, rng: np.random.Generator) -> Report:
+        """The mirror image of the truth."""
+        return _lie(2 * self.center - query.y)

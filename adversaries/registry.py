@@ -1,18 +1,26 @@
 """Adversaries by name, or by import path, from plain keyword options."""
 
-import inspect
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
-from importlib import import_module
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from adversaries.adversary import Adversary, Policy
+from adversaries.adversary import Adversary, Point, Policy
 from adversaries.budget import DEFAULT_BUDGET, parse_budget
-from adversaries.policies import Clairvoyant, Crash, Honest
+from adversaries.options import check_names, check_types, import_class, unknown
+from adversaries.policies import Clairvoyant, Crash, Flip, Heavy, Honest, Infinite, Killer, Late, Spike
 
-ADVERSARIES: dict[str, type[Policy]] = {"honest": Honest, "clairvoyant": Clairvoyant, "crash": Crash}
+ADVERSARIES: dict[str, type[Policy]] = {
+    "honest": Honest,
+    "clairvoyant": Clairvoyant,
+    "crash": Crash,
+    "spike": Spike,
+    "heavy": Heavy,
+    "late": Late,
+    "infinite": Infinite,
+    "killer": Killer,
+    "flip": Flip,
+}
 
 
 def make_adversary(
@@ -25,56 +33,33 @@ def make_adversary(
     """
     if isinstance(trials, bool) or not isinstance(trials, int) or trials < 0:
         raise ValueError(f"trials must be a whole number of at least 0, got {trials!r}.")
-    policy = _make_policy(name, options)
+    policy = _make_own(name, options) if ":" in name else _make_ours(name, options)
     if getattr(policy, "needs_optimum", False) and optimum is None:
-        raise ValueError(
-            f"Adversary {name!r} must know the optimum: pass optimum=..., or use one that need not ('crash')."
-        )
-    point = None if optimum is None else np.asarray(optimum, dtype=np.float64)
-    return Adversary(name, policy, parse_budget(DEFAULT_BUDGET if budget is None else budget), trials, point)
+        raise ValueError(f"Adversary {name!r} must know the optimum: pass optimum=..., or choose one that need not.")
+    limit = parse_budget(DEFAULT_BUDGET if budget is None else budget)
+    return Adversary(name, policy, limit, trials, None if optimum is None else _point(optimum))
 
 
-def _make_policy(name: str, options: dict[str, Any]) -> Policy:
-    cls = _import_class(name) if ":" in name else ADVERSARIES.get(name)
-    if cls is None:
-        raise ValueError(_unknown("adversary", name, ADVERSARIES) + ' Your own: "package.module:Class".')
-    _check_options(name, cls, options)
+def _point(optimum: Sequence[float]) -> Point:
+    point = np.asarray(optimum, dtype=np.float64)
+    if point.ndim != 1 or not ((point >= 0) & (point <= 1)).all():
+        raise ValueError(f"The optimum must be a point of the unit cube, got {list(optimum)}.")
+    return point
+
+
+def _make_ours(name: str, options: dict[str, Any]) -> Policy:
+    if name not in ADVERSARIES:
+        raise ValueError(unknown("adversary", name, ADVERSARIES) + ' Your own: "package.module:Class".')
+    what, cls = f"adversary {name!r}", ADVERSARIES[name]
+    check_names(what, cls, options)
+    check_types(what, cls, options)
+    return cls(**options)
+
+
+def _make_own(path: str, options: dict[str, Any]) -> Policy:
+    cls = import_class("Adversary", path)
+    check_names(f"adversary {path!r}", cls, options)
     policy: Policy = cls(**options)
     if not isinstance(policy, Policy):
-        raise ValueError(f"Adversary {name!r} lacks lie(query, rng); adversaries.Policy says what is needed.")
+        raise ValueError(f"Adversary {path!r} lacks lie(query, rng); adversaries.Policy says what is needed.")
     return policy
-
-
-def _import_class(path: str) -> Any:
-    """The class at "package.module:Class"."""
-    module, _, attribute = path.partition(":")
-    if not module or not attribute.isidentifier():
-        raise ValueError(f'Import path {path!r} must read "package.module:Class".')
-    try:
-        found = getattr(import_module(module), attribute, None)
-    except Exception as error:  # the module is not ours: whatever it raises is why it cannot be imported
-        reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"Adversary {path!r} cannot be imported ({reason}). Is its folder on PYTHONPATH?") from error
-    if found is None:
-        raise ValueError(f"Adversary {path!r} cannot be imported: module {module} has no {attribute}.")
-    if not callable(found):
-        raise ValueError(f"Adversary {path!r} is not a class but {found!r}.")
-    return found
-
-
-def _check_options(name: str, cls: Any, options: dict[str, Any]) -> None:
-    """Refuse options the policy does not take, naming those it does."""
-    parameters = inspect.signature(cls).parameters.values()
-    if any(p.kind is p.VAR_KEYWORD for p in parameters):
-        return
-    allowed = [p.name for p in parameters]
-    for option in options:
-        if option not in allowed:
-            raise ValueError(_unknown(f"option of adversary {name!r}", option, [*allowed, "budget"]))
-
-
-def _unknown(what: str, given: str, allowed: Iterable[str]) -> str:
-    names = sorted(allowed)
-    close = get_close_matches(str(given), names, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"Unknown {what}: {given!r}.{hint} Allowed: {', '.join(names) or 'none'}."

@@ -29,10 +29,7 @@ class Parameter:
 
     def value_at(self, u: float) -> float:
         """The value at position `u` in [0, 1]."""
-        if not self.log:
-            value = self.low + u * (self.high - self.low)
-        else:
-            value = self.low * math.exp(u * math.log(self.high / self.low))
+        value = self.low * (self.high / self.low) ** u if self.log else self.low + u * (self.high - self.low)
         return min(max(value, self.low), self.high)  # rounding must not leave the bounds
 
     def position_of(self, value: float) -> float:

@@ -1,0 +1,145 @@
+"""`lander`: the mean return of a linear policy on gymnasium's LunarLander-v3, 36 parameters."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from objectives.protocol import Progress, Resources
+from objectives.space import Parameter, Point, Space
+
+OBSERVATIONS = ("x", "y", "vx", "vy", "angle", "spin", "left_leg", "right_leg")
+ACTIONS = ("idle", "left", "main", "right")
+NAMES = (*(f"{action}_{o}" for o in OBSERVATIONS for action in ACTIONS), *(f"{action}_bias" for action in ACTIONS))
+SPACE = Space(tuple(Parameter(name, -2.0, 2.0) for name in NAMES))
+FRAMES_PER_SECOND = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lander:
+    """Fire the engine with the largest score obs @ W + b, W of shape `8 x 4`; above 200 counts as a landing."""
+
+    name: ClassVar[str] = "lander"
+    optimum: ClassVar[None] = None
+
+    episodes: int = 4
+    max_steps: int = 1000
+    wind: bool = False
+
+    def __post_init__(self) -> None:
+        for option in ("episodes", "max_steps"):
+            if getattr(self, option) < 1:
+                raise ValueError(f"lander: {option} must be at least 1, got {getattr(self, option)}.")
+
+    @property
+    def space(self) -> Space:
+        """One weight per observation and action, one bias per action, each in [-2, 2]."""
+        return SPACE
+
+    @property
+    def dim(self) -> int:
+        """36."""
+        return SPACE.dim
+
+    @property
+    def resources(self) -> Resources:
+        """One core."""
+        return Resources()
+
+    def prepare(self) -> None:
+        """Build the environment, so that a missing gymnasium[box2d] shows before the first trial."""
+        _environment(self.wind, self.max_steps)
+
+    def evaluate(self, x: ArrayLike, rng: np.random.Generator, report: Progress | None = None) -> float:
+        """The mean return over fresh episodes; reports the running mean after each of them."""
+        weights, bias = _policy(SPACE.check(x))
+        env = _environment(self.wind, self.max_steps)
+        returns: list[float] = []
+        for episode, seed in enumerate(rng.integers(2**31, size=self.episodes), start=1):
+            returns.append(sum(_rewards(env, weights, bias, int(seed))))
+            if report is not None:
+                report(episode, float(np.mean(returns)))
+        return float(np.mean(returns))
+
+    def noiseless(self, x: ArrayLike) -> None:
+        """Nobody knows the expected return."""
+        SPACE.check(x)
+
+    def describe(self) -> dict[str, Any]:
+        """Name, options and space."""
+        return {"name": self.name, "options": asdict(self), "space": asdict(SPACE), "optimum": None}
+
+    def render(self, x: ArrayLike, path: str | Path, seed: int = 0) -> float:
+        """Film one episode of the policy `x` to `path` (.gif, or .mp4 with the `video` extra); its return."""
+        weights, bias = _policy(SPACE.check(x))
+        env = _make_environment(self.wind, self.max_steps, render_mode="rgb_array")
+        frames, total = [], 0.0
+        for reward in _rewards(env, weights, bias, seed):
+            total += reward
+            frames.append(env.render())
+        env.close()
+        _save(frames, Path(path))
+        return total
+
+
+def _policy(x: Point) -> tuple[Point, Point]:
+    """The point of the cube as weights `8 x 4` and biases `4`."""
+    values = np.array(list(SPACE.to_units(x).values()))
+    return values[:32].reshape(len(OBSERVATIONS), len(ACTIONS)), values[32:]
+
+
+def _rewards(env: Any, weights: Point, bias: Point, seed: int) -> Iterator[float]:
+    """One episode, reward by reward."""
+    observation, _ = env.reset(seed=seed)
+    over = False
+    while not over:
+        action = int(np.argmax(observation @ weights + bias))
+        observation, reward, terminated, truncated, _ = env.step(action)
+        over = terminated or truncated
+        yield float(reward)
+
+
+@lru_cache(maxsize=4)
+def _environment(wind: bool, max_steps: int) -> Any:
+    """The environment, made once per process."""
+    return _make_environment(wind, max_steps, render_mode=None)
+
+
+def _make_environment(wind: bool, max_steps: int, render_mode: str | None) -> Any:
+    import gymnasium
+
+    options: dict[str, Any] = {"enable_wind": wind, "max_episode_steps": max_steps, "render_mode": render_mode}
+    try:
+        return gymnasium.make("LunarLander-v3", disable_env_checker=True, **options)
+    except gymnasium.error.DependencyNotInstalled as error:
+        raise ModuleNotFoundError('LunarLander needs Box2D: pip install "gymnasium[box2d]".') from error
+
+
+def _save(frames: list[NDArray[np.uint8]], path: Path) -> None:
+    if path.suffix == ".gif":
+        _save_gif(frames, path)
+    elif path.suffix == ".mp4":
+        _save_mp4(frames, path)
+    else:
+        raise ValueError(f"A film ends in .gif or .mp4, got {path.name!r}.")
+
+
+def _save_gif(frames: list[NDArray[np.uint8]], path: Path) -> None:
+    """Every second frame at half the size: enough to see, light enough to mail."""
+    from PIL import Image
+
+    images = [Image.fromarray(f[::2, ::2]) for f in frames[::2]]
+    images[0].save(path, save_all=True, append_images=images[1:], duration=2000 // FRAMES_PER_SECOND, loop=0)
+
+
+def _save_mp4(frames: list[NDArray[np.uint8]], path: Path) -> None:
+    try:
+        from imageio import mimsave
+
+        mimsave(path, frames, fps=FRAMES_PER_SECOND)
+    except (ImportError, ValueError) as error:  # imageio says ValueError when it finds no backend for the format
+        raise ModuleNotFoundError('An .mp4 needs: pip install "imageio[ffmpeg]"; a .gif needs nothing.') from error
