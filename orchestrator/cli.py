@@ -1,0 +1,244 @@
+"""The command line: orchestrate run | resume | list | show | report | ui | sync."""
+
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+    from orchestrator.runs import Run
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    help="Hyper-parameter search that keeps working when some of the results are lies.\n\n"
+    "Exit codes: 0 all done, 1 a study failed, 2 bad input, 3 stopped by the time limit, 130 interrupted.",
+)
+
+Root = Annotated[
+    Path | None, typer.Option(help="Folder that holds all runs.", envvar="ORCHESTRATE_ROOT", show_default="runs")
+]
+Address = Annotated[
+    str | None, typer.Option(help="Ray cluster to use, 'auto' or HOST:PORT. [dim]Default: one on this machine.[/dim]")
+]
+NoRay = Annotated[bool, typer.Option("--no-ray", help="Run in this process, one trial after the other.")]
+Name = Annotated[str, typer.Argument(help="Name of the run.", show_default=False)]
+
+
+@app.command("run")
+def run_campaign(
+    campaign: Annotated[str, typer.Argument(help="A shipped campaign's name, or a YAML file.", show_default=False)],
+    name: Annotated[str | None, typer.Option(help="Name of the run.", show_default="the campaign's")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials per study, after the initial ones.")] = None,
+    algorithms: Annotated[str | None, typer.Option(help="Algorithms, separated by commas.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Trials of a study that run at once.")] = None,
+    address: Address = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Set any key, such as limits.trial_seconds=60.", metavar="KEY=VALUE"),
+    ] = None,
+    tracking_uri: Annotated[str | None, typer.Option(help="MLflow tracking server or database.")] = None,
+    no_tracking: Annotated[bool, typer.Option("--no-tracking", help="Write nothing to MLflow.")] = False,
+    require_tracking: Annotated[
+        bool, typer.Option("--require-tracking", help="Refuse to start when MLflow cannot be reached.")
+    ] = False,
+    no_ray: NoRay = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything and show the studies; run none.")
+    ] = False,
+    root: Root = None,
+) -> None:
+    """Run a campaign: a grid of algorithms, adversaries and seeds."""
+    from orchestrator import runner
+    from orchestrator.campaign import Campaign, find, parse_settings
+
+    given: dict[str, Any] = {
+        "seeds": seeds,
+        "trials": trials,
+        "algorithms": algorithms.split(",") if algorithms else None,
+        "workers": workers,
+        "tracking.uri": tracking_uri,
+        "tracking.enabled": False if no_tracking else None,
+        "tracking.required": True if require_tracking else None,
+    }
+    overrides = parse_settings(settings or []) | {k: v for k, v in given.items() if v is not None}
+    loaded = Campaign.load(campaign, overrides)
+    paths = [str(find(campaign).parent.resolve()), str(Path.cwd())]
+    if dry_run:
+        runner.check(loaded, paths)
+        _print_plan(loaded)
+        return
+    started = runner.start(loaded, root=root, name=name, paths=paths)
+    _execute(started, no_ray=no_ray, address=address, root=root)
+
+
+@app.command()
+def resume(name: Name, address: Address = None, no_ray: NoRay = False, root: Root = None) -> None:
+    """Continue a run from its journals, after whatever stopped it."""
+    from orchestrator.runs import Run, storage_root
+
+    run = Run.open(storage_root(root), name)
+    _execute(run, no_ray=no_ray, address=address, root=root)
+
+
+@app.command("list")
+def list_runs(root: Root = None) -> None:
+    """List the runs and the shipped campaigns."""
+    from orchestrator.campaign import Campaign, shipped
+    from orchestrator.runs import Run, names, storage_root
+
+    where = storage_root(root)
+    rows = []
+    for name in names(where):
+        run = Run.open(where, name)
+        done = sum(len(run.observations(s)) for s in run.studies)
+        left = len(run.unfinished())
+        state = "complete" if not left else f"{len(run.studies) - left} of {len(run.studies)} studies"
+        rows.append(
+            [name, run.campaign.name, str(len(run.studies)), f"{done}/{sum(s.total for s in run.studies)}", state]
+        )
+    _table(f"Runs in {where}", ["run", "campaign", "studies", "trials", "state"], rows)
+    campaigns = [[n, str(len(c.studies())), c.description] for n in shipped() for c in [Campaign.load(n)]]
+    _table("Shipped campaigns", ["campaign", "studies", "what it is"], campaigns)
+
+
+@app.command()
+def show(
+    name: Name,
+    timing: Annotated[bool, typer.Option("--timing", help="Where the time went, instead.")] = False,
+    root: Root = None,
+) -> None:
+    """Show the studies of a run: progress, best value, regret, suspects, corruptions."""
+    from orchestrator.report import study_table, timing_table
+    from orchestrator.runs import Run, storage_root
+
+    run = Run.open(storage_root(root), name)
+    _print_frame(name, timing_table(run) if timing else study_table(run))
+
+
+@app.command()
+def report(name: Name, root: Root = None) -> None:
+    """Write table and figure of a run, and print the regret."""
+    from orchestrator.runs import Run, storage_root
+
+    _report(Run.open(storage_root(root), name))
+
+
+@app.command()
+def ui(
+    name: Annotated[str | None, typer.Argument(help="Run to open.", show_default="the experiment list")] = None,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 5000,
+    root: Root = None,
+) -> None:
+    """Start MLflow's pages on 127.0.0.1 and print the link to open."""
+    from orchestrator.runs import storage_root
+
+    _tracker().serve(storage_root(root), name, port)
+
+
+@app.command()
+def sync(name: Name, root: Root = None) -> None:
+    """Bring MLflow up to date with the journals of a run."""
+    from orchestrator.runs import Run, storage_root
+
+    _tracker().sync(Run.open(storage_root(root), name))
+
+
+def _tracker() -> Any:
+    from importlib import import_module
+    from importlib.util import find_spec
+
+    from orchestrator.study import Refused
+
+    if find_spec("orchestrator.tracker") is None:
+        raise Refused("this build has no MLflow tracker; 'orchestrate report NAME' works without it.")
+    return import_module("orchestrator.tracker")
+
+
+def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None) -> None:
+    """Run with live progress, then report; say how to resume when something stopped it."""
+    from rich.console import Console
+
+    from orchestrator import runner
+    from orchestrator.progress import progress
+
+    console = Console()
+    again = f"orchestrate resume {run.name}" + (f" --root {root}" if root else "") + (" --no-ray" if no_ray else "")
+    console.print(f"{run.name}: {len(run.studies)} studies in {run.folder}", highlight=False)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        ending = runner.execute(run, ray=not no_ray, address=address, listeners=[progress(run, console)])
+    except KeyboardInterrupt:
+        console.print(f"Interrupted; nothing is lost. Continue with: {again}", highlight=False)
+        raise typer.Exit(130) from None
+    _report(run)
+    for key, reason in ending.errors.items():
+        typer.echo(f"error: {key}: {reason}", err=True)
+    if ending.errors:
+        typer.echo(f"When that is mended, continue with: {again}", err=True)
+        raise typer.Exit(1)
+    if ending.out_of_time:
+        console.print(f"The time limit is reached. Continue with: {again}", highlight=False)
+        raise typer.Exit(3)
+
+
+def _report(run: "Run") -> None:
+    from orchestrator.report import printable, write_report
+
+    table, files = write_report(run)
+    if not files:
+        typer.echo(f"{run.name}: no trial is finished yet.")
+        return
+    _print_frame("Regret after the last trial, mean and standard error over seeds", printable(table))
+    for label, path in [*((p.suffix[1:], p) for p in files), ("journals", run.journals)]:
+        typer.echo(f"{label:>8}: {path}")
+    typer.echo(f"{'MLflow':>8}: orchestrate ui {run.name}")
+
+
+def _print_plan(campaign: Any) -> None:
+    rows = [[s.key, str(s.total), str(s.workers)] for s in campaign.studies()]
+    _table(f"{campaign.name}: {len(rows)} studies", ["study", "trials", "workers"], rows)
+
+
+def _print_frame(title: str, frame: "DataFrame") -> None:
+    rows = [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in row] for row in frame.itertuples(index=False)]
+    _table(title, [str(c).replace("_", " ") for c in frame.columns], rows)
+
+
+def _table(title: str, columns: list[str], rows: list[list[str]]) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, column in enumerate(columns):
+        words = any(row[i][:1].isalpha() and row[i] != "nan" for row in rows)
+        table.add_column(column, justify="left" if words else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console = Console()
+    if not console.is_terminal:
+        console.width = 200  # a log has no edge to wrap at
+    console.print(table)
+
+
+def main() -> None:
+    """Entry point: what cannot be done is one line and exit code 2."""
+    from orchestrator.study import Refused
+
+    try:
+        app()
+    except Refused as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()

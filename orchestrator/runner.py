@@ -1,0 +1,434 @@
+"""Running campaigns: in the calling process, or with every study on its own somewhere in a Ray cluster."""
+
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from objectives import prepare
+from orchestrator.campaign import Campaign, find
+from orchestrator.journal import FileJournal, JournalError, Log, Record, encode_all, read
+from orchestrator.runs import Run, free_name, journal_path, ledger_path, storage_root
+from orchestrator.study import Refused, Study
+from orchestrator.trial import build_adversary, build_objective
+from orchestrator.watch import Listener, Watcher
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+log = logging.getLogger(__name__)
+PATIENCE = 30.0
+"""Seconds to wait for the processes of a driver that just died to let go of a journal."""
+
+
+@dataclass
+class Ending:
+    """How a session ended: what went wrong by study, and whether the time was up first."""
+
+    errors: dict[str, str] = field(default_factory=dict)
+    out_of_time: bool = False
+
+
+def run(
+    campaign: Campaign | Mapping[str, Any] | str | Path,
+    *,
+    name: str | None = None,
+    root: str | Path | None = None,
+    ray: bool = True,
+    address: str | None = None,
+    listeners: Sequence[Listener] = (),
+    **overrides: Any,
+) -> "DataFrame":
+    """Run a campaign to its end and return one row per trial, regret included.
+
+    `campaign` is a Campaign, a mapping, a file or a shipped name; `overrides` replace its keys. With `ray=False` all
+    of it happens in the calling process. Studies that could not be finished are named in a RuntimeError.
+    """
+    campaign, paths = _load(campaign, overrides)
+    started = start(campaign, root=root, name=name, paths=paths)
+    return _finish(started, ray=ray, address=address, listeners=listeners)
+
+
+def resume(
+    name: str,
+    *,
+    root: str | Path | None = None,
+    ray: bool = True,
+    address: str | None = None,
+    listeners: Sequence[Listener] = (),
+) -> "DataFrame":
+    """Continue a run from its journals and return one row per trial, as `run` does."""
+    return _finish(Run.open(storage_root(root), name), ray=ray, address=address, listeners=listeners)
+
+
+def _load(
+    campaign: Campaign | Mapping[str, Any] | str | Path, overrides: Mapping[str, Any]
+) -> tuple[Campaign, list[str]]:
+    """The campaign, and where its import paths are looked for: beside its file, and in the working directory."""
+    if isinstance(campaign, Campaign):
+        return Campaign.from_dict(campaign.to_dict(), overrides), [os.getcwd()]
+    if isinstance(campaign, Mapping):
+        return Campaign.from_dict({"name": "campaign"} | dict(campaign), overrides), [os.getcwd()]
+    return Campaign.load(campaign, overrides), [str(find(campaign).parent.resolve()), os.getcwd()]
+
+
+def _finish(run: Run, **options: Any) -> "DataFrame":
+    from orchestrator.report import trials_frame
+
+    ending = execute(run, **options)
+    if ending.errors:
+        raise RuntimeError("; ".join(f"{key}: {reason}" for key, reason in ending.errors.items()))
+    return trials_frame(run)
+
+
+def start(
+    campaign: Campaign, *, root: str | Path | None = None, name: str | None = None, paths: Sequence[str] = ()
+) -> Run:
+    """Check everything and create the run's folder; a taken name gets a number, unless it was asked for."""
+    check(campaign, paths)
+    where = storage_root(root)
+    return Run.create(where, name or free_name(where, campaign.name), campaign, paths)
+
+
+def check(campaign: Campaign, paths: Sequence[str] = ()) -> None:
+    """Build each objective, adversary and optimizer once, so that what is wrong shows before the first trial."""
+    from orchestrator.conductor import build_optimizer
+
+    look_in(paths)
+    studies = campaign.studies()
+    try:
+        objective = build_objective(studies[0])
+        prepare(objective)
+        for study in {s.adversary.label: s for s in studies}.values():
+            build_adversary(study, objective)
+        for study in {s.algorithm.label: s for s in studies}.values():
+            build_optimizer(study, objective)
+    except (ValueError, TypeError, OSError) as error:
+        raise Refused(" ".join(str(error).split())) from error
+
+
+def look_in(paths: Sequence[str]) -> None:
+    """Let import paths find modules in these folders."""
+    sys.path.extend(p for p in paths if p not in sys.path)
+
+
+def execute(run: Run, *, ray: bool = True, address: str | None = None, listeners: Sequence[Listener] = ()) -> Ending:
+    """Take a run from where its journals end to the end of all studies, or of its time."""
+    total = run.campaign.limits.total_seconds
+    until = float("inf") if total is None else time.time() + total
+    lock = run.lock()
+    try:
+        unfinished = run.unfinished()
+        with Watcher(run, listeners) as watcher:
+            if not unfinished:
+                return Ending()
+            if not ray:
+                return _execute_here(run, unfinished, until)
+            with cluster(address, run) as home:
+                return Fleet(run, home, until, watcher).execute(unfinished)
+    finally:
+        lock.close()
+
+
+def _execute_here(run: Run, studies: Sequence[Study], until: float) -> Ending:
+    from orchestrator.engines import run_sequential
+
+    look_in(run.paths)
+    ending = Ending()
+    for study in studies:
+        if time.time() >= until:
+            break
+        journal = FileJournal(run.journal(study), patience=PATIENCE)
+        try:
+            ledger = read_ledger(run.journals, study)
+            run_sequential(study, journal, ledger=ledger, node=socket.gethostname(), until=until, in_caller=True)
+        except JournalError as error:
+            ending.errors[study.key] = str(error)
+        finally:
+            journal.close()
+    ending.out_of_time = time.time() >= until
+    return ending
+
+
+def read_ledger(folder: Path, study: Study) -> list[Record]:
+    """What the adversary of a distributed study decided in earlier sessions."""
+    path = ledger_path(folder, study)
+    return read(path) if path.exists() else []
+
+
+# --- on Ray -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Home:
+    """The driver's node, as every process of a run needs to know it."""
+
+    folder: Path
+    node: str
+    paths: tuple[str, ...]
+    scribe: str | None = None
+    """The actor that writes journals for processes on other nodes; None where there are none."""
+
+    def open(self, study: Study) -> Log:
+        """The study's journal, on the driver's node wherever this runs."""
+        if self.scribe is None:
+            return FileJournal(journal_path(self.folder, study), patience=PATIENCE)
+        return RemoteJournal(self.scribe, journal_path(self.folder, study))
+
+    def ledger(self, study: Study) -> list[Record]:
+        """What the adversary decided in earlier sessions."""
+        if self.scribe is None:
+            return read_ledger(self.folder, study)
+        import ray
+
+        records: list[Record] = ray.get(ray.get_actor(self.scribe).ledger.remote(self.folder, study))
+        return records
+
+
+class Scribe:
+    """Writes the journals of studies that run on other nodes; an actor on the driver's node."""
+
+    def __init__(self) -> None:
+        self._journals: dict[Path, FileJournal] = {}
+
+    def open(self, path: Path) -> tuple[list[Record], int]:
+        """The records of a journal; whoever opened it before can write no more, because its numbers are stale."""
+        if path in self._journals:
+            self._journals.pop(path).close()
+        self._journals[path] = FileJournal(path, patience=PATIENCE)
+        return self._journals[path].records, len(self._journals[path].records)
+
+    def append(self, path: Path, lines: list[bytes], seq: int, sync: bool) -> None:
+        """Write lines; they are on disk when this returns."""
+        self._journals[path].append_lines(lines, seq, sync)
+
+    def ledger(self, folder: Path, study: Study) -> list[Record]:
+        """The ledger of a study's adversary."""
+        return read_ledger(folder, study)
+
+
+class RemoteJournal:
+    """A journal on the driver's node, written through its scribe."""
+
+    def __init__(self, scribe: str, path: Path) -> None:
+        import ray
+
+        self.path, self.seconds = path, 0.0
+        self._scribe = ray.get_actor(scribe)
+        self.records, self._seq = ray.get(self._scribe.open.remote(path))
+
+    def append(self, *records: Record, sync: bool = True) -> None:
+        """Send the records and wait until they are on disk."""
+        import ray
+
+        start = time.perf_counter()
+        ray.get(self._scribe.append.remote(self.path, encode_all(self._seq, records), self._seq, sync))
+        self._seq += len(records)
+        self.seconds += time.perf_counter() - start
+
+    def close(self) -> None:
+        """Nothing to let go of here: the scribe keeps the file until the run ends."""
+
+
+@contextmanager
+def cluster(address: str | None, run: Run) -> Iterator[Home]:
+    """Ray, started here or joined at `address`, and this node's part in it."""
+    import ray
+
+    owned = not ray.is_initialized()
+    if owned:
+        connect(address)
+    try:
+        node = ray.get_runtime_context().get_node_id()
+        folder = run.journals.resolve()
+        many = address is not None or len(ray.nodes()) > 1
+        scribe = f"scribe-{folder}" if many else None
+        if scribe is not None:
+            keeper = actor_here(Scribe, node).options(name=scribe, max_restarts=0).remote()
+            ray.get(keeper.__ray_ready__.remote())
+        yield Home(folder, node, run.paths, scribe)
+        if scribe is not None:
+            ray.kill(keeper)
+    finally:
+        if owned:
+            ray.shutdown()
+
+
+def connect(address: str | None) -> None:
+    """Start a Ray of our own on this machine, or join the one at `address`."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    import ray
+
+    if address is not None and address.startswith("ray://"):
+        raise Refused(
+            f"address {address!r}: the driver must run inside the cluster; use 'ray job submit' from outside."
+        )
+    if address not in (None, "auto", "local"):
+        _knock(str(address))
+    quiet: dict[str, Any] = {"include_dashboard": False} if address in (None, "local") else {}
+    try:
+        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **quiet)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        raise Refused(f"Ray at {address or 'this machine'}: {' '.join(str(error).split())[:300]}") from None
+
+
+def _knock(address: str) -> None:
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit():
+        raise Refused(f"address {address!r} must be 'auto' or HOST:PORT.")
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except OSError as error:
+        raise Refused(
+            f"no Ray at {address} ({error}); start one with 'ray start --head', or leave --address out."
+        ) from None
+
+
+def actor_here(cls: type, node: str) -> Any:
+    """`cls` as an actor class that takes no cores and stays on this node."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    return ray.remote(cls).options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False))
+
+
+def run_study(study: Study, home: Home, died: str, until: float) -> bool:
+    """One study from its journal on; the body of a Ray task."""
+    import ray
+
+    look_in(home.paths)
+    journal = home.open(study)
+    node = ray.get_runtime_context().get_node_id()
+    try:
+        if study.workers == 1:
+            from orchestrator.engines import run_sequential
+
+            return run_sequential(study, journal, ledger=home.ledger(study), node=node, died=died, until=until)
+        from orchestrator.parallel import run_parallel
+
+        return run_parallel(study, journal, ledger_path(home.folder, study), node=node, until=until, paths=home.paths)
+    finally:
+        journal.close()
+
+
+def end_process(node: str, pid: int) -> None:
+    """Kill a process wherever it runs; one that is stopped or deep in native code dies too."""
+    import ray
+    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+    if node == ray.get_runtime_context().get_node_id():
+        os.kill(pid, signal.SIGKILL)
+        return
+    there = NodeAffinitySchedulingStrategy(node, soft=False)
+    ray.get(ray.remote(os.kill).options(num_cpus=0, scheduling_strategy=there).remote(pid, signal.SIGKILL))
+
+
+class Fleet:
+    """All studies of a run on a cluster: submitted, watched, and taken up again when their process is lost."""
+
+    def __init__(self, run: Run, home: Home, until: float, watcher: Watcher) -> None:
+        self._run, self._home, self._until, self._watcher = run, home, until, watcher
+        self._waiting: deque[tuple[Study, str]] = deque()
+        self._live: dict[Any, Study] = {}
+        self._overdue: dict[str, str] = {}
+        self._deaths: Counter[tuple[str, int]] = Counter()
+        self._ending = Ending()
+
+    def execute(self, studies: Sequence[Study]) -> Ending:
+        """Run the studies; returns when all are finished, have failed, or the time is up."""
+        import ray
+
+        self._waiting.extend((study, "") for study in studies)
+        room = self._room(studies[0])
+        while self._live or self._waiting:
+            while self._waiting and len(self._live) < room:
+                self._submit(*self._waiting.popleft())
+            done, _ = ray.wait(list(self._live), timeout=0.2)
+            for ref in done:
+                self._collect(ref, self._live.pop(ref))
+            self._end_overdue()
+        return self._ending
+
+    def _room(self, study: Study) -> int:
+        """How many studies at once: sequential ones queue in Ray, parallel ones share the cores among them."""
+        import ray
+
+        if study.workers == 1:
+            return len(self._waiting)
+        cpus, _ = demand(study)
+        return max(1, int(ray.cluster_resources().get("CPU", 1) // max(cpus * study.workers, 1e-9)))
+
+    def _submit(self, study: Study, died: str) -> None:
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        if time.time() >= self._until:
+            self._ending.out_of_time = True
+            return
+        task = ray.remote(run_study).options(name=study.key, max_retries=0)
+        if study.workers == 1:
+            cpus, gpus = demand(study)
+            task = task.options(num_cpus=cpus, num_gpus=gpus)
+        else:  # the trial actors take the cores; the study only directs them, next to the driver
+            task = task.options(
+                num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(self._home.node, soft=False)
+            )
+        self._live[task.remote(study, self._home, died, self._until)] = study
+
+    def _collect(self, ref: Any, study: Study) -> None:
+        import ray
+
+        try:
+            finished = ray.get(ref)
+            self._ending.out_of_time |= not finished
+        except ray.exceptions.RayTaskError as error:
+            self._ending.errors[study.key] = _reason(error.cause)
+        except ray.exceptions.RayError as error:
+            self._revive(study, error)
+
+    def _revive(self, study: Study, error: Exception) -> None:
+        """The study's process is gone: blame the trial it was at, unless the whole node went, and go on."""
+        reason = self._overdue.pop(study.key, "") or f"its process died ({type(error).__name__})"
+        sighting = self._watcher.sightings[study.key]
+        self._deaths[study.key, sighting.settled] += 1
+        if self._deaths[study.key, sighting.settled] > study.retries + 2:
+            self._ending.errors[study.key] = f"given up: {reason}, again and again"
+            return
+        self._waiting.append((study, "" if self._node_is_gone(sighting.node) else reason))
+        sighting.kind = ""
+
+    def _node_is_gone(self, node: str) -> bool:
+        import ray
+
+        return any(n["NodeID"] == node and not n["Alive"] for n in ray.nodes())
+
+    def _end_overdue(self) -> None:
+        """Tune and Ray know no time limit for a trial: a study that sits too long in one loses its process."""
+        for study in self._live.values():
+            seen, limit = self._watcher.sightings[study.key], study.trial_seconds
+            hanging = seen.kind in ("suggestion", "failure") and study.workers == 1
+            if limit is not None and hanging and time.monotonic() - seen.since > limit:
+                self._overdue[study.key] = f"over the time limit of {limit:g} s"
+                seen.kind = ""
+                end_process(seen.node, seen.pid)
+
+
+def demand(study: Study) -> tuple[float, float]:
+    """Cores and GPUs of one trial: what the campaign says, else the objective's hint."""
+    hint = build_objective(study).resources
+    cpus = hint.cpus if study.cpus is None else study.cpus
+    return cpus, hint.gpus if study.gpus is None else study.gpus
+
+
+def _reason(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text if isinstance(error, Refused) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,145 @@
+"""Runs on disk: a folder for each, with its campaign, its journals and whatever is derived from them."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from orchestrator.campaign import Campaign, check_name, read_yaml, suggest
+from orchestrator.journal import Lock, Record, observations, read
+from orchestrator.study import Observation, Refused, Study, differences
+
+ROOT = "ORCHESTRATE_ROOT"
+"""The environment variable that says where runs live; otherwise `runs` in the working directory."""
+
+
+def storage_root(root: str | Path | None = None) -> Path:
+    """The folder that holds all runs."""
+    return Path(root or os.environ.get(ROOT) or "runs")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One campaign, run under a name."""
+
+    folder: Path
+    campaign: Campaign
+    paths: tuple[str, ...] = ()
+    """Folders where objectives and adversaries given by import path are found."""
+
+    @classmethod
+    def create(cls, root: Path, name: str, campaign: Campaign, paths: Sequence[str] = ()) -> "Run":
+        """A new run; everything that can be refused is refused before the first trial."""
+        folder = root / check_name(name)
+        if folder.exists():
+            raise Refused(f"{folder} exists: continue it with 'orchestrate resume {name}', or choose another --name.")
+        run = cls(folder, campaign, tuple(paths))
+        try:
+            run.journals.mkdir(parents=True)
+            (folder / "campaign.yaml").write_text(yaml.safe_dump(campaign.to_dict(), sort_keys=False))
+            (folder / "run.json").write_text(json.dumps({"campaign": campaign.to_dict(), "paths": run.paths}, indent=1))
+        except OSError as error:
+            raise Refused(f"{folder}: cannot be written ({error.strerror}); choose another --root.") from None
+        return run
+
+    @classmethod
+    def open(cls, root: Path, name: str) -> "Run":
+        """The run of that name; refused when its campaign file is no longer what was started."""
+        folder = root / check_name(name)
+        if not (folder / "run.json").is_file():
+            raise Refused(
+                f"{name}: no such run in {root}; {suggest(name, names(root)) if names(root) else 'none yet.'}"
+            )
+        try:
+            started = json.loads((folder / "run.json").read_text())
+        except ValueError as error:
+            raise Refused(f"{folder / 'run.json'}: damaged ({error}).") from None
+        campaign = Campaign.from_dict(read_yaml(folder / "campaign.yaml"), source=str(folder / "campaign.yaml"))
+        changed = "; ".join(differences(started["campaign"], campaign.to_dict()))
+        if changed:
+            where = folder / "campaign.yaml"
+            raise Refused(f"{where}: changed since it started ({changed}). Undo that, or run it under a new name.")
+        return cls(folder, campaign, tuple(started["paths"]))
+
+    @property
+    def name(self) -> str:
+        """What the run is called."""
+        return self.folder.name
+
+    @property
+    def journals(self) -> Path:
+        """Where the journals are."""
+        return self.folder / "journals"
+
+    @cached_property
+    def studies(self) -> tuple[Study, ...]:
+        """The campaign's studies."""
+        return self.campaign.studies()
+
+    def journal(self, study: Study) -> Path:
+        """The file of a study's journal."""
+        return journal_path(self.journals, study)
+
+    def records(self, study: Study) -> list[Record]:
+        """What happened in a study so far."""
+        path = self.journal(study)
+        return read(path) if path.exists() else []
+
+    def observations(self, study: Study) -> list[Observation]:
+        """The settled trials of a study so far."""
+        return observations(self.records(study))
+
+    def unfinished(self) -> list[Study]:
+        """The studies that are not complete."""
+        return [s for s in self.studies if not any(r["kind"] == "end" for r in self.records(s))]
+
+    def lock(self) -> Lock:
+        """Keep every other driver out until the lock is closed."""
+        try:
+            return Lock(self.folder / "lock")
+        except OSError as error:
+            raise Refused(f"{self.folder}: cannot be written ({error.strerror}).") from None
+
+
+def journal_path(folder: Path, study: Study) -> Path:
+    """The journal of a study."""
+    return folder / f"{study.key}.jsonl"
+
+
+def ledger_path(folder: Path, study: Study) -> Path:
+    """The ledger of a distributed study's adversary."""
+    return folder / f"{study.key}.ledger.jsonl"
+
+
+def names(root: Path) -> list[str]:
+    """The runs in a storage root, oldest first."""
+    if not root.is_dir():
+        return []
+    found = [path.parent for path in root.glob("*/run.json")]
+    return [p.name for p in sorted(found, key=lambda p: p.joinpath("run.json").stat().st_mtime)]
+
+
+def free_name(root: Path, name: str) -> str:
+    """`name`, or with the first number that makes it new."""
+    taken = {path.name for path in root.iterdir()} if root.is_dir() else set()
+    numbered = (f"{name}-{i}" for i in range(2, len(taken) + 3))
+    return name if name not in taken else next(n for n in numbered if n not in taken)
+
+
+def summary(run: Run, study: Study) -> dict[str, Any]:
+    """How far a study is, in a few figures."""
+    records = run.records(study)
+    settled = observations(records)
+    return {
+        "done": len(settled),
+        "failed": sum(o.failed for o in settled),
+        "corrupted": len({r["number"] for r in records if r["kind"] == "charge" and r["corrupted"]}),
+        "suspects": sum(o.weight < 1 for o in settled),
+        "fallbacks": sum("fallback" in r for r in records),
+        "ended": any(r["kind"] == "end" for r in records),
+    }
