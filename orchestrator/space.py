@@ -185,19 +185,16 @@ class TuneSpace:
 
     def config(self, x: Array) -> dict[Any, Any]:
         """The whole configuration at `x` (shape `dim`), constants included."""
-        config = copy.deepcopy(self.template)
-        for (dimension, where), path in zip(self._slices(), self.paths, strict=True):
-            assign_value(config, path, dimension.decode(x[where]))
-        return config
+        return self._filled([dimension.decode(x[where]) for dimension, where in self._slices()])
 
-    def suggestion(self, x: Array) -> dict[Any, Any]:
-        """What Tune needs to be told at `x`: the branches that vary (Tune itself merges in the constants)."""
-        return cast(dict[Any, Any], _branches(self.config(x), set(self.paths)))
+    def varying(self, config: Mapping[Any, Any]) -> dict[Any, Any]:
+        """The branches of a configuration that vary, as Tune wants them suggested: it merges in the constants itself."""
+        return cast(dict[Any, Any], _branches(self._filled(self._values(config)), set(self.paths)))
 
     def encode(self, config: Mapping[Any, Any]) -> Array:
         """The point (shape `dim`) of a configuration, nested or with `outer/inner` keys."""
-        found = [(d, _lookup(config, d.name, p)) for d, p in zip(self.dimensions, self.paths, strict=True)]
-        return np.concatenate([dimension.encode(value) for dimension, value in found])
+        values = self._values(config)
+        return np.concatenate([d.encode(value) for d, value in zip(self.dimensions, values, strict=True)])
 
     def encode_checked(self, config: Mapping[Any, Any]) -> Array:
         """As `encode`, for what a person wrote: a key that is no parameter is an error as well."""
@@ -230,6 +227,15 @@ class TuneSpace:
         kinds: dict[str, type[Number] | type[Choice]] = {"Number": Number, "Choice": Choice}
         dimensions = tuple(kinds[kind](**from_plain(fields)) for kind, fields in state["dimensions"])
         return cls(dimensions, tuple(from_plain(state["paths"])), from_plain(state["template"]))
+
+    def _values(self, config: Mapping[Any, Any]) -> list[Any]:
+        return [_lookup(config, d.name, path) for d, path in zip(self.dimensions, self.paths, strict=True)]
+
+    def _filled(self, values: list[Any]) -> dict[Any, Any]:
+        config = copy.deepcopy(self.template)
+        for path, value in zip(self.paths, values, strict=True):
+            assign_value(config, path, value)
+        return config
 
     def _slices(self) -> Iterator[tuple[Dimension, slice]]:
         start = 0

@@ -113,7 +113,7 @@ def test_equal_looking_categories_of_different_kinds_stay_apart() -> None:
 
 def test_a_suggestion_leaves_constants_to_tune_but_fills_lists() -> None:
     space = TuneSpace.parse(EVERY_KIND)
-    suggestion = space.suggestion(cube_points(space, 1)[0])
+    suggestion = space.varying(space.config(cube_points(space, 1)[0]))
     assert "constant" not in suggestion
     assert set(suggestion["deep"]) == {"inner"}
     assert suggestion["layers"][1] == "fixed"
@@ -141,7 +141,7 @@ def test_state_is_strict_json_and_brings_the_space_back() -> None:
     again = TuneSpace.from_state(json.loads(text))
     points = cube_points(space, 20)
     np.testing.assert_array_equal(again.project(points), points)
-    assert [again.suggestion(x) for x in points] == [space.suggestion(x) for x in points]
+    assert [again.config(x) for x in points] == [space.config(x) for x in points]
     assert space.difference(again) is None
 
 
