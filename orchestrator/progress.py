@@ -41,11 +41,7 @@ class Standing:
         self.weights |= record.get("weights", {})
         if record["kind"] == "observation":
             self.done += 1
-            self.best = (
-                max(self.best, float(record["value"]))
-                if float(record["value"]) == float(record["value"])
-                else self.best
-            )
+            self.best = max(self.best, float(record["value"]))  # max keeps its first argument before a NaN
         self.corrupted += record["kind"] == "charge" and record["corrupted"]
 
     @property

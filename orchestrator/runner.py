@@ -2,21 +2,19 @@
 
 import logging
 import os
-import signal
 import socket
-import sys
 import time
 from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from objectives import prepare
 from orchestrator.campaign import Campaign, find
-from orchestrator.journal import FileJournal, JournalError, Log, Record, encode_all, read
-from orchestrator.runs import Run, free_name, journal_path, ledger_path, storage_root
+from orchestrator.cluster import PATIENCE, Home, cluster, demand, end_process, look_in, read_ledger
+from orchestrator.journal import FileJournal, JournalError
+from orchestrator.runs import Run, free_name, ledger_path, storage_root
 from orchestrator.study import Refused, Study
 from orchestrator.trial import build_adversary, build_objective
 from orchestrator.watch import Listener, Watcher
@@ -25,8 +23,6 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 log = logging.getLogger(__name__)
-PATIENCE = 30.0
-"""Seconds to wait for the processes of a driver that just died to let go of a journal."""
 
 
 @dataclass
@@ -115,11 +111,6 @@ def check(campaign: Campaign, paths: Sequence[str] = ()) -> None:
         raise Refused(" ".join(str(error).split())) from error
 
 
-def look_in(paths: Sequence[str]) -> None:
-    """Let import paths find modules in these folders."""
-    sys.path.extend(p for p in paths if p not in sys.path)
-
-
 def execute(run: Run, *, ray: bool = True, address: str | None = None, listeners: Sequence[Listener] = ()) -> Ending:
     """Take a run from where its journals end to the end of all studies, or of its time."""
     total = run.campaign.limits.total_seconds
@@ -158,147 +149,7 @@ def _execute_here(run: Run, studies: Sequence[Study], until: float) -> Ending:
     return ending
 
 
-def read_ledger(folder: Path, study: Study) -> list[Record]:
-    """What the adversary of a distributed study decided in earlier sessions."""
-    path = ledger_path(folder, study)
-    return read(path) if path.exists() else []
-
-
 # --- on Ray -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Home:
-    """The driver's node, as every process of a run needs to know it."""
-
-    folder: Path
-    node: str
-    paths: tuple[str, ...]
-    scribe: str | None = None
-    """The actor that writes journals for processes on other nodes; None where there are none."""
-
-    def open(self, study: Study) -> Log:
-        """The study's journal, on the driver's node wherever this runs."""
-        if self.scribe is None:
-            return FileJournal(journal_path(self.folder, study), patience=PATIENCE)
-        return RemoteJournal(self.scribe, journal_path(self.folder, study))
-
-    def ledger(self, study: Study) -> list[Record]:
-        """What the adversary decided in earlier sessions."""
-        if self.scribe is None:
-            return read_ledger(self.folder, study)
-        import ray
-
-        records: list[Record] = ray.get(ray.get_actor(self.scribe).ledger.remote(self.folder, study))
-        return records
-
-
-class Scribe:
-    """Writes the journals of studies that run on other nodes; an actor on the driver's node."""
-
-    def __init__(self) -> None:
-        self._journals: dict[Path, FileJournal] = {}
-
-    def open(self, path: Path) -> tuple[list[Record], int]:
-        """The records of a journal; whoever opened it before can write no more, because its numbers are stale."""
-        if path in self._journals:
-            self._journals.pop(path).close()
-        self._journals[path] = FileJournal(path, patience=PATIENCE)
-        return self._journals[path].records, len(self._journals[path].records)
-
-    def append(self, path: Path, lines: list[bytes], seq: int, sync: bool) -> None:
-        """Write lines; they are on disk when this returns."""
-        self._journals[path].append_lines(lines, seq, sync)
-
-    def ledger(self, folder: Path, study: Study) -> list[Record]:
-        """The ledger of a study's adversary."""
-        return read_ledger(folder, study)
-
-
-class RemoteJournal:
-    """A journal on the driver's node, written through its scribe."""
-
-    def __init__(self, scribe: str, path: Path) -> None:
-        import ray
-
-        self.path, self.seconds = path, 0.0
-        self._scribe = ray.get_actor(scribe)
-        self.records, self._seq = ray.get(self._scribe.open.remote(path))
-
-    def append(self, *records: Record, sync: bool = True) -> None:
-        """Send the records and wait until they are on disk."""
-        import ray
-
-        start = time.perf_counter()
-        ray.get(self._scribe.append.remote(self.path, encode_all(self._seq, records), self._seq, sync))
-        self._seq += len(records)
-        self.seconds += time.perf_counter() - start
-
-    def close(self) -> None:
-        """Nothing to let go of here: the scribe keeps the file until the run ends."""
-
-
-@contextmanager
-def cluster(address: str | None, run: Run) -> Iterator[Home]:
-    """Ray, started here or joined at `address`, and this node's part in it."""
-    import ray
-
-    owned = not ray.is_initialized()
-    if owned:
-        connect(address)
-    try:
-        node = ray.get_runtime_context().get_node_id()
-        folder = run.journals.resolve()
-        many = address is not None or len(ray.nodes()) > 1
-        scribe = f"scribe-{folder}" if many else None
-        if scribe is not None:
-            keeper = actor_here(Scribe, node).options(name=scribe, max_restarts=0).remote()
-            ray.get(keeper.__ray_ready__.remote())
-        yield Home(folder, node, run.paths, scribe)
-        if scribe is not None:
-            ray.kill(keeper)
-    finally:
-        if owned:
-            ray.shutdown()
-
-
-def connect(address: str | None) -> None:
-    """Start a Ray of our own on this machine, or join the one at `address`."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    import ray
-
-    if address is not None and address.startswith("ray://"):
-        raise Refused(
-            f"address {address!r}: the driver must run inside the cluster; use 'ray job submit' from outside."
-        )
-    if address not in (None, "auto", "local"):
-        _knock(str(address))
-    quiet: dict[str, Any] = {"include_dashboard": False} if address in (None, "local") else {}
-    try:
-        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise Refused(f"Ray at {address or 'this machine'}: {' '.join(str(error).split())[:300]}") from None
-
-
-def _knock(address: str) -> None:
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit():
-        raise Refused(f"address {address!r} must be 'auto' or HOST:PORT.")
-    try:
-        socket.create_connection((host, int(port)), timeout=10).close()
-    except OSError as error:
-        raise Refused(
-            f"no Ray at {address} ({error}); start one with 'ray start --head', or leave --address out."
-        ) from None
-
-
-def actor_here(cls: type, node: str) -> Any:
-    """`cls` as an actor class that takes no cores and stays on this node."""
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    return ray.remote(cls).options(num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(node, soft=False))
 
 
 def run_study(study: Study, home: Home, died: str, until: float) -> bool:
@@ -318,18 +169,6 @@ def run_study(study: Study, home: Home, died: str, until: float) -> bool:
         return run_parallel(study, journal, ledger_path(home.folder, study), node=node, until=until, paths=home.paths)
     finally:
         journal.close()
-
-
-def end_process(node: str, pid: int) -> None:
-    """Kill a process wherever it runs; one that is stopped or deep in native code dies too."""
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    if node == ray.get_runtime_context().get_node_id():
-        os.kill(pid, signal.SIGKILL)
-        return
-    there = NodeAffinitySchedulingStrategy(node, soft=False)
-    ray.get(ray.remote(os.kill).options(num_cpus=0, scheduling_strategy=there).remote(pid, signal.SIGKILL))
 
 
 class Fleet:
@@ -374,14 +213,13 @@ class Fleet:
         if time.time() >= self._until:
             self._ending.out_of_time = True
             return
-        task = ray.remote(run_study).options(name=study.key, max_retries=0)
+        options: dict[str, Any] = {"name": study.key, "max_retries": 0}
         if study.workers == 1:
-            cpus, gpus = demand(study)
-            task = task.options(num_cpus=cpus, num_gpus=gpus)
+            options["num_cpus"], options["num_gpus"] = demand(study)
         else:  # the trial actors take the cores; the study only directs them, next to the driver
-            task = task.options(
-                num_cpus=0, scheduling_strategy=NodeAffinitySchedulingStrategy(self._home.node, soft=False)
-            )
+            here = NodeAffinitySchedulingStrategy(self._home.node, soft=False)
+            options |= {"num_cpus": 0, "scheduling_strategy": here}
+        task = ray.remote(run_study).options(**options)
         self._live[task.remote(study, self._home, died, self._until)] = study
 
     def _collect(self, ref: Any, study: Study) -> None:
@@ -420,13 +258,6 @@ class Fleet:
                 self._overdue[study.key] = f"over the time limit of {limit:g} s"
                 seen.kind = ""
                 end_process(seen.node, seen.pid)
-
-
-def demand(study: Study) -> tuple[float, float]:
-    """Cores and GPUs of one trial: what the campaign says, else the objective's hint."""
-    hint = build_objective(study).resources
-    cpus = hint.cpus if study.cpus is None else study.cpus
-    return cpus, hint.gpus if study.gpus is None else study.gpus
 
 
 def _reason(error: BaseException) -> str:
