@@ -1,6 +1,6 @@
 """`lander`: the mean return of a linear policy on gymnasium's LunarLander-v3, 36 parameters."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ ACTIONS = ("idle", "left", "main", "right")
 NAMES = (*(f"{action}_{o}" for o in OBSERVATIONS for action in ACTIONS), *(f"{action}_bias" for action in ACTIONS))
 SPACE = Space(tuple(Parameter(name, -2.0, 2.0) for name in NAMES))
 FRAMES_PER_SECOND = 50
+Frames = list[NDArray[np.uint8]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +76,7 @@ class Lander:
 
     def render(self, x: ArrayLike, path: str | Path, seed: int = 0) -> float:
         """Film one episode of the policy `x` to `path` (.gif, or .mp4 with the `video` extra); its return."""
+        save = _writer(Path(path))
         weights, bias = _policy(SPACE.check(x))
         env = _make_environment(self.wind, self.max_steps, render_mode="rgb_array")
         frames, total = [], 0.0
@@ -82,7 +84,7 @@ class Lander:
             total += reward
             frames.append(env.render())
         env.close()
-        _save(frames, Path(path))
+        save(frames, Path(path))
         return total
 
 
@@ -119,16 +121,15 @@ def _make_environment(wind: bool, max_steps: int, render_mode: str | None) -> An
         raise ModuleNotFoundError('LunarLander needs Box2D: pip install "gymnasium[box2d]".') from error
 
 
-def _save(frames: list[NDArray[np.uint8]], path: Path) -> None:
-    if path.suffix == ".gif":
-        _save_gif(frames, path)
-    elif path.suffix == ".mp4":
-        _save_mp4(frames, path)
-    else:
+def _writer(path: Path) -> Callable[[Frames, Path], None]:
+    """How a film of this name is saved."""
+    writers = {".gif": _save_gif, ".mp4": _save_mp4}
+    if path.suffix not in writers:
         raise ValueError(f"A film ends in .gif or .mp4, got {path.name!r}.")
+    return writers[path.suffix]
 
 
-def _save_gif(frames: list[NDArray[np.uint8]], path: Path) -> None:
+def _save_gif(frames: Frames, path: Path) -> None:
     """Every second frame at half the size: enough to see, light enough to mail."""
     from PIL import Image
 
@@ -136,7 +137,7 @@ def _save_gif(frames: list[NDArray[np.uint8]], path: Path) -> None:
     images[0].save(path, save_all=True, append_images=images[1:], duration=2000 // FRAMES_PER_SECOND, loop=0)
 
 
-def _save_mp4(frames: list[NDArray[np.uint8]], path: Path) -> None:
+def _save_mp4(frames: Frames, path: Path) -> None:
     try:
         from imageio import mimsave
 
