@@ -97,7 +97,7 @@ class Optimizer:
         """The next point to try, shape `d`, knowing that `pending` (`m x d`) are being tried."""
         waiting = self._check_points(pending, "pending")
         issued = self.n + len(waiting)
-        if issued < self.n_initial or self._surrogate is None or self.n == 0:
+        if self.n < self.n_initial or self._surrogate is None:  # the first results may still be in flight
             return self._quasi_random(issued, waiting)
         try:
             self.update()
