@@ -259,7 +259,7 @@ class RCGPSearch(Searcher):
             value = trial.value
             if value is None:
                 return  # withdrawn before it reported anything
-        self._record(trial_id, trial.number, trial.x, value, error)
+        self._record(trial_id, trial.number, trial.x, value)
 
     def add_evaluated_point(
         self,
@@ -274,7 +274,7 @@ class RCGPSearch(Searcher):
         if self._space is None:
             self._past.append(past)
         else:
-            self._record(None, None, locate(self._space, past), _as_number(value), error)
+            self._record(None, None, locate(self._space, past), _reported(past))
 
     def save(self, checkpoint_path: str) -> None:
         """Write everything as strict JSON, whole or not at all."""
@@ -412,7 +412,7 @@ class RCGPSearch(Searcher):
                     raise
                 outside.append(str(error))
             else:
-                self._record(None, None, x, _as_number(one.value), one.error)
+                self._record(None, None, x, _reported(one))
         if outside:
             log.warning(
                 "Left out %d of %d earlier results outside the space (%s).", len(outside), len(past), outside[0]
@@ -541,9 +541,9 @@ class RCGPSearch(Searcher):
             Pending(failed[0].number, failed[0].x, len(self._rows)) if failed and failed[0].number is not None else None
         )
 
-    def _record(self, trial_id: str | None, number: int | None, x: Array, value: float | None, error: bool) -> None:
+    def _record(self, trial_id: str | None, number: int | None, x: Array, value: float | None) -> None:
         y = math.nan if value is None else self._sign * value
-        usable = math.isfinite(y) or (y == math.inf and not error)
+        usable = math.isfinite(y) or y == math.inf
         self._rows.append(Row(trial_id, number, x, y if usable else math.nan, "completed" if usable else "failed"))
 
     def _watch(self) -> None:
@@ -551,7 +551,7 @@ class RCGPSearch(Searcher):
         assert self._optimizer is not None
         weights = self._optimizer.weights()
         reports = [w for w, row in zip(weights, self._rows, strict=False) if row.status == "completed"]
-        doubted = sum(weight < DOUBT for weight in reports)
+        doubted = sum(bool(weight < DOUBT) for weight in reports)
         alarm = len(reports) >= 10 and doubted > self.settings.suspect_share * len(reports)
         if alarm and not self._alarmed:
             log.warning("%d of %d reports are doubted: look at searcher.suspects().", doubted, len(reports))
@@ -593,6 +593,11 @@ def _check_goal(metric: Any, mode: Any) -> None:
         raise ValueError(f"mode must be 'min' or 'max', got {mode!r}.")
     if metric is not None and not isinstance(metric, str):
         raise ValueError(f"metric must be one name, got {metric!r}: RCGPSearch has a single objective.")
+
+
+def _reported(past: Past) -> float | None:
+    """What an earlier trial reported; a crashed one nothing, whatever it reported before."""
+    return None if past.error else _as_number(past.value)
 
 
 def _as_number(value: Any) -> float | None:
