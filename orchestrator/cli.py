@@ -72,10 +72,10 @@ def run_campaign(
     loaded = Campaign.load(campaign, overrides)
     paths = [str(find(campaign).parent.resolve()), str(Path.cwd())]
     if dry_run:
-        runner.check(loaded, paths)
+        runner.check(loaded, paths, here=address is None)
         _print_plan(loaded)
         return
-    started = runner.start(loaded, root=root, name=name, paths=paths)
+    started = runner.start(loaded, root=root, name=name, paths=paths, here=address is None)
     _execute(started, no_ray=no_ray, address=address, root=root)
 
 

@@ -4,9 +4,8 @@ import logging
 import os
 import signal
 import socket
-import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,11 +18,6 @@ from orchestrator.trial import build_objective
 
 PATIENCE = 30.0
 """Seconds to wait for the processes of a driver that just died to let go of a journal."""
-
-
-def look_in(paths: Sequence[str]) -> None:
-    """Let import paths find modules in these folders."""
-    sys.path.extend(p for p in paths if p not in sys.path)
 
 
 def read_ledger(folder: Path, study: Study) -> list[Record]:

@@ -28,11 +28,11 @@ from ray.tune import Callback  # noqa: E402
 from ray.tune.search import Searcher  # noqa: E402
 
 from objectives import prepare  # noqa: E402
-from orchestrator.cluster import actor_here, demand, end_process, look_in  # noqa: E402
+from orchestrator.cluster import actor_here, demand, end_process  # noqa: E402
 from orchestrator.conductor import Conductor  # noqa: E402
 from orchestrator.journal import JournalError, Log  # noqa: E402
 from orchestrator.study import Study, Suggestion  # noqa: E402
-from orchestrator.trial import Charge, Ledger, Outcome, build_objective, die_now, evaluate  # noqa: E402
+from orchestrator.trial import Charge, Ledger, Outcome, build_objective, die_now, evaluate, look_in  # noqa: E402
 
 WATCH_SECONDS = 0.25
 
@@ -177,7 +177,7 @@ def run_parallel(
     conductor.begin(node, os.getpid())
     name = f"adversary of {ledger}"
     keeper = actor_here(Ledger, node, name=name, max_restarts=-1, max_task_retries=-1)
-    adversary = keeper.remote(study, ledger, journal.records)
+    adversary = keeper.remote(study, ledger, journal.records, tuple(paths))
     try:
         ray.get(adversary.pid.remote())  # a damaged ledger shows here
         search = StudySearch(conductor, adversary, until)

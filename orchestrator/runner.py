@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from objectives import prepare
 from orchestrator.campaign import Campaign, find
-from orchestrator.cluster import PATIENCE, Home, cluster, demand, end_process, look_in, read_ledger
+from orchestrator.cluster import PATIENCE, Home, cluster, demand, end_process, read_ledger
 from orchestrator.journal import FileJournal, JournalError
 from orchestrator.runs import Run, free_name, ledger_path, storage_root
 from orchestrator.study import Refused, Study
-from orchestrator.trial import build_adversary, build_objective
+from orchestrator.trial import build_adversary, build_objective, look_in
 from orchestrator.watch import Listener, Watcher
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def run(
     of it happens in the calling process. Studies that could not be finished are named in a RuntimeError.
     """
     campaign, paths = _load(campaign, overrides)
-    started = start(campaign, root=root, name=name, paths=paths)
+    started = start(campaign, root=root, name=name, paths=paths, here=address is None)
     return _finish(started, ray=ray, address=address, listeners=listeners)
 
 
@@ -86,23 +86,32 @@ def _finish(run: Run, **options: Any) -> "DataFrame":
 
 
 def start(
-    campaign: Campaign, *, root: str | Path | None = None, name: str | None = None, paths: Sequence[str] = ()
+    campaign: Campaign,
+    *,
+    root: str | Path | None = None,
+    name: str | None = None,
+    paths: Sequence[str] = (),
+    here: bool = True,
 ) -> Run:
     """Check everything and create the run's folder; a taken name gets a number, unless it was asked for."""
-    check(campaign, paths)
+    check(campaign, paths, here=here)
     where = storage_root(root)
     return Run.create(where, name or free_name(where, campaign.name), campaign, paths)
 
 
-def check(campaign: Campaign, paths: Sequence[str] = ()) -> None:
-    """Build each objective, adversary and optimizer once, so that what is wrong shows before the first trial."""
+def check(campaign: Campaign, paths: Sequence[str] = (), *, here: bool = True) -> None:
+    """Build each objective, adversary and optimizer once, so that what is wrong shows before the first trial.
+
+    Data and devices are only looked for where trials run `here`: the head of a cluster need not have them.
+    """
     from orchestrator.conductor import build_optimizer
 
     look_in(paths)
     studies = campaign.studies()
     try:
         objective = build_objective(studies[0])
-        prepare(objective)
+        if here:
+            prepare(objective)
         for study in {s.adversary.label: s for s in studies}.values():
             build_adversary(study, objective)
         for study in {s.algorithm.label: s for s in studies}.values():

@@ -2,8 +2,9 @@
 
 import os
 import signal
+import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -70,6 +71,11 @@ class Outcome:
     node: str
     progress: tuple[tuple[int, float], ...] = ()
     charge: Charge | None = None
+
+
+def look_in(paths: Sequence[str]) -> None:
+    """Let import paths find modules in these folders."""
+    sys.path.extend(p for p in paths if p not in sys.path)
 
 
 def build_objective(study: Study) -> Objective:
@@ -176,7 +182,8 @@ class Ledger:
     the driver can end a trial that hangs.
     """
 
-    def __init__(self, study: Study, path: Path, earlier: list[Record]) -> None:
+    def __init__(self, study: Study, path: Path, earlier: Sequence[Record] = (), paths: Sequence[str] = ()) -> None:
+        look_in(paths)
         self._journal = FileJournal(path, patience=30.0)
         if not self._journal.records:
             self._journal.append(header(study))
