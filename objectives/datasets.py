@@ -64,11 +64,17 @@ def load(source: Source) -> Images:
     x_train, y_train = _first(source.train_size, "train_size", x_train, y_train)
     x_val, y_val = _first(source.val_size, "val_size", x_val, y_val)
     y_train = mislabel(y_train, source.label_noise)
-    pixels = torch.from_numpy(x_train).float() / 255
-    mean, std = (s.reshape(1, -1, 1, 1).to(source.device) for s in (pixels.mean((0, 2, 3)), pixels.std((0, 2, 3))))
+    mean, std = (torch.tensor(s, dtype=torch.float32, device=source.device) for s in _statistics(x_train))
     images = (torch.from_numpy(x).to(source.device) for x in (x_train, x_val))
     labels = (torch.from_numpy(y.astype(np.int64)).to(source.device) for y in (y_train, y_val))
     return Images(next(images), next(labels), next(images), next(labels), mean, std)
+
+
+def _statistics(x: Pixels) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and standard deviation per channel, `1 x c x 1 x 1`, without a copy of the images in floating point."""
+    mean = x.mean((0, 2, 3), np.float64, keepdims=True)
+    squares = np.square(x, dtype=np.uint16).mean((0, 2, 3), np.float64, keepdims=True)
+    return mean / 255, np.sqrt(squares - mean**2) / 255
 
 
 def mislabel(labels: Pixels, share: float) -> Pixels:
