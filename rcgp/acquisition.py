@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
 from rcgp.gaussian import Array, Belief
@@ -58,8 +59,13 @@ class Maximizer:
         *,
         project: Projection | None = None,
         forbidden: Array | None = None,
+        pending: Array | None = None,
     ) -> Array:
-        """The point (`d`) of largest upper confidence bound; `forbidden` points (`m x d`) are left out while others are."""
+        """The point (`d`) of largest upper confidence bound.
+
+        `forbidden` points (`m x d`) and the neighbourhood of `pending` ones are left out while others remain: a model that is
+        sure of the optimum would otherwise send every free worker to the same place.
+        """
         candidates = self.candidates(belief, rng)
         starts = _spread_best(candidates, belief.ucb(candidates, multiplier), self.refined)
         everything = np.concatenate([self._refine(starts, belief, multiplier), candidates])
@@ -67,6 +73,8 @@ class Maximizer:
             everything = project(everything)
         if forbidden is not None and len(forbidden):
             everything = _without(everything, forbidden)
+        if pending is not None and len(pending):
+            everything = _apart(everything, pending)
         best: Array = everything[np.argmax(belief.ucb(everything, multiplier))]
         return best
 
@@ -101,4 +109,11 @@ def _without(points: Array, forbidden: Array) -> Array:
     """`points` without those equal to a forbidden one, or all of them if none is left."""
     taken = {row.tobytes() for row in np.ascontiguousarray(forbidden) + 0.0}
     keep = np.array([row.tobytes() not in taken for row in np.ascontiguousarray(points) + 0.0])
+    return points[keep] if keep.any() else points
+
+
+def _apart(points: Array, pending: Array) -> Array:
+    """`points` at least 0.02 sqrt(d) from every pending one (less when more than 8 are), or all if none is left."""
+    radius = 0.02 * np.sqrt(points.shape[1]) * min(1.0, 8.0 / len(pending))
+    keep = cdist(points, pending).min(axis=1) >= radius
     return points[keep] if keep.any() else points

@@ -22,7 +22,15 @@ from typing import Self
 import numpy as np
 from scipy.optimize import minimize
 
-from rcgp.gaussian import KERNELS, Array, NotPositiveDefiniteError, cholesky, inverse_from, squared_distance
+from rcgp.gaussian import (
+    KERNELS,
+    Array,
+    NotPositiveDefiniteError,
+    cholesky,
+    inverse_from,
+    latent_variance,
+    squared_distance,
+)
 
 log = logging.getLogger(__name__)
 
@@ -84,49 +92,60 @@ class _Slope:
     noise_slope: float
 
 
-Score = Callable[[Array, Array, Data, float], _Slope]
+@dataclass(frozen=True)
+class _Solved:
+    """The kernel matrix K, the lower Cholesky factor L of A = K + sigma^2 J, and B = A^-1, all `n x n`."""
+
+    K: Array
+    L: Array
+    B: Array
+
+
+Score = Callable[[_Solved, Data, float], _Slope]
 
 
 def leave_one_out_score(power: float) -> Score:
     """Weighted leave-one-out log predictive density; observation i counts u_i^power."""
 
-    def score(lower: Array, inverse: Array, data: Data, noise: float) -> _Slope:
+    def score(solved: _Solved, data: Data, noise: float) -> _Slope:
         weight = data.factor ** (-0.5 * power)
-        alpha = inverse @ (data.z - noise * data.shift)
-        diagonal = inverse.diagonal()
+        alpha = solved.B @ (data.z - noise * data.shift)
+        diagonal = solved.B.diagonal()
         residual = noise * data.shift + alpha / diagonal
-        variance = np.maximum(1.0 / diagonal - noise * data.factor, 1e-10) + noise
+        variance = latent_variance(solved.K, solved.B) + noise
         value = float(np.sum(weight * (-0.5 * np.log(2 * np.pi * variance) - residual**2 / (2 * variance))))
         by_residual = -weight * residual / variance
         by_variance = weight * (-0.5 / variance + residual**2 / (2 * variance**2))
         by_diagonal = -(by_residual * alpha + by_variance) / diagonal**2
-        pulled = inverse @ (by_residual / diagonal)
+        pulled = solved.B @ (by_residual / diagonal)
         outer = np.outer(alpha, pulled)
-        M = 0.5 * (outer + outer.T) + (inverse * by_diagonal) @ inverse
+        M = 0.5 * (outer + outer.T) + (solved.B * by_diagonal) @ solved.B
         explicit = data.shift @ (by_residual - pulled) + by_variance @ (1.0 - data.factor)
         return _Slope(value, M, noise * float(explicit))
 
     return score
 
 
-def marginal_likelihood(lower: Array, inverse: Array, data: Data, noise: float) -> _Slope:
+def marginal_likelihood(solved: _Solved, data: Data, noise: float) -> _Slope:
     """Log marginal likelihood of the Gaussian process with noise sigma^2 J (no shift)."""
-    alpha = inverse @ data.z
+    alpha = solved.B @ data.z
     value = (
-        -0.5 * float(data.z @ alpha) - float(np.log(lower.diagonal()).sum()) - 0.5 * len(data.z) * math.log(2 * np.pi)
+        -0.5 * float(data.z @ alpha)
+        - float(np.log(solved.L.diagonal()).sum())
+        - 0.5 * len(data.z) * math.log(2 * np.pi)
     )
-    return _Slope(value, 0.5 * (inverse - np.outer(alpha, alpha)), 0.0)
+    return _Slope(value, 0.5 * (solved.B - np.outer(alpha, alpha)), 0.0)
 
 
 def student_t_likelihood(nu: float) -> Score:
     """Log marginal likelihood of the Student-t process with `nu` degrees of freedom (constants left out)."""
 
-    def score(lower: Array, inverse: Array, data: Data, noise: float) -> _Slope:
-        alpha = inverse @ data.z
+    def score(solved: _Solved, data: Data, noise: float) -> _Slope:
+        alpha = solved.B @ data.z
         distance, degrees = float(data.z @ alpha), nu + len(data.z)
-        value = -float(np.log(lower.diagonal()).sum()) - 0.5 * degrees * math.log1p(distance / (nu - 2.0))
+        value = -float(np.log(solved.L.diagonal()).sum()) - 0.5 * degrees * math.log1p(distance / (nu - 2.0))
         spread = degrees / (nu - 2.0 + distance)
-        return _Slope(value, 0.5 * (inverse - spread * np.outer(alpha, alpha)), 0.0)
+        return _Slope(value, 0.5 * (solved.B - spread * np.outer(alpha, alpha)), 0.0)
 
     return score
 
@@ -135,10 +154,10 @@ def objective_and_gradient(theta: Array, data: Data, kernel: str, score: Score) 
     """The score plus log priors, and its gradient (`d + 1`), at `theta` (`d + 1`)."""
     lengthscale, noise = np.exp(theta[:-1]), float(np.exp(theta[-1]))
     gram, slope = KERNELS[kernel](squared_distance(data.X, data.X, lengthscale))
-    A = gram.copy() if gram is slope else gram
+    A = gram.copy()
     A[np.diag_indices(len(A))] = 1.0 + noise * data.factor
     lower = cholesky(A)
-    result = score(lower, inverse_from(lower), data, noise)
+    result = score(_Solved(gram, lower, inverse_from(lower)), data, noise)
     # dK/d log ell_k = h (x_k - x'_k)^2 / ell_k^2, summed against M without an n x n x d array
     G = result.M * slope
     centred = data.X - 0.5

@@ -24,6 +24,7 @@ from gpytorch.distributions import MultivariateNormal
 from gpytorch.kernels import Kernel, MaternKernel, RBFKernel, ScaleKernel
 from gpytorch.likelihoods import GaussianLikelihood
 from gpytorch.module import Module
+from linear_operator import to_linear_operator
 from torch import Tensor
 
 from rcgp.fit import POWERS
@@ -79,13 +80,18 @@ class RobustGP(Model, FantasizeMixin, Module):
             self.outcome_transform = outcome_transform.eval()
         if input_transform is not None:
             self.input_transform = input_transform.to(train_X)
+            with torch.no_grad():
+                self.input_transform(train_X)  # in training mode: learns its coefficients
         self.covar_module = covar_module or get_covar_module_with_dim_scaled_prior(ard_num_dims=train_X.shape[-1])
         self.likelihood = likelihood or get_gaussian_likelihood_with_lognormal_prior()
         self.weight: PlateauIMQ | KnownWeights = weight or PlateauIMQ(1.96, 1.0)
-        self._set_data(train_X, train_Y.squeeze(-1), torch.as_tensor(center).to(train_X), mean)
+        self._set_data(
+            train_X, train_Y.squeeze(-1), torch.as_tensor(center, dtype=train_X.dtype, device=train_X.device), mean
+        )
         self.to(train_X)
         if noise is not None:
-            self.likelihood.noise = noise
+            # as a tensor: gpytorch would round a Python float to single precision
+            self.likelihood.noise = torch.as_tensor(noise, dtype=train_X.dtype, device=train_X.device)
         self._cache: tuple[Tensor, Tensor] | None = None
 
     def _set_data(self, X: Tensor, y: Tensor, center: Tensor, mean: float) -> None:
@@ -96,7 +102,7 @@ class RobustGP(Model, FantasizeMixin, Module):
         self.register_buffer("_shift", torch.where(lost, torch.zeros_like(shift), shift))
         self.register_buffer("_y", torch.where(lost, torch.full_like(y, mean), y))
         self.register_buffer("_lost", lost)
-        self.register_buffer("_mean", torch.as_tensor(mean).to(X))
+        self.register_buffer("_mean", torch.as_tensor(mean, dtype=X.dtype, device=X.device))
 
     @classmethod
     def robust(cls, train_X: Tensor, train_Y: Tensor, **options: Any) -> Self:
@@ -112,7 +118,7 @@ class RobustGP(Model, FantasizeMixin, Module):
         kernel = ScaleKernel(base(ard_num_dims=X.shape[1]))
         kernel.to(train_X)
         kernel.base_kernel.lengthscale = torch.from_numpy(judgement.hyper.lengthscale).to(train_X)
-        kernel.outputscale = scale**2
+        kernel.outputscale = torch.as_tensor(scale**2, dtype=train_X.dtype, device=train_X.device)
         weight = KnownWeights(*(torch.from_numpy(v).to(train_X) for v in (judgement.factor, judgement.shift / scale)))
         mean = float(judgement.scaling.to_units(np.zeros(1))[0])
         noise = judgement.hyper.noise * scale**2
@@ -161,7 +167,7 @@ class RobustGP(Model, FantasizeMixin, Module):
         if observation_noise is not False:
             extra = self.noise if observation_noise is True else observation_noise.squeeze(-1)
             covariance = covariance + torch.diag_embed(extra.expand(mean.shape))
-        posterior: Posterior = GPyTorchPosterior(MultivariateNormal(mean, covariance))
+        posterior: Posterior = GPyTorchPosterior(MultivariateNormal(mean, to_linear_operator(covariance)))
         if hasattr(self, "outcome_transform"):
             posterior = self.outcome_transform.untransform_posterior(posterior, X=X)
         return posterior_transform(posterior, X=X) if posterior_transform is not None else posterior
@@ -190,14 +196,13 @@ class RobustGP(Model, FantasizeMixin, Module):
     def leave_one_out(self) -> tuple[Tensor, Tensor]:
         """Residual y_i - mu_-i and predictive variance of every observation under the model without it, both `... x n`."""
         factor, alpha = self._solved()
-        diagonal = torch.cholesky_inverse(factor).diagonal(dim1=-1, dim2=-2)
+        gram = self.covar_module(self.transform_inputs(self.train_X)).to_dense()
+        inverse = torch.cholesky_inverse(factor)
+        diagonal = inverse.diagonal(dim1=-1, dim2=-2)
+        # (K B)_ii / d_i is 1/d_i - sigma^2 J_i without its cancellation at astronomical J
+        latent = ((gram * inverse).sum(-1) / diagonal).clamp_min(1e-12)
         noise = self.noise.unsqueeze(-1)
-        latent = (1.0 / diagonal - noise * self._factor).clamp_min(1e-12)
-        residual = noise * self._shift + alpha / diagonal
-        keep = ~self._lost
-        return torch.where(keep, residual, torch.zeros_like(residual)), torch.where(
-            keep, latent, torch.ones_like(latent)
-        ) + noise
+        return noise * self._shift + alpha / diagonal, latent + noise
 
     def score(self, power: float = POWERS["robust"]) -> Tensor:
         """Leave-one-out log predictive density, observation i counting u_i^power, plus the log priors (`batch_shape`)."""

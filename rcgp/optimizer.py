@@ -198,7 +198,7 @@ class Optimizer:
         belief, judgement = self._current_belief(), self._judgement
         mean, _ = belief.mean_and_variance(self._X)
         kept = judgement.kept
-        residual, _ = leave_one_out(belief, judgement.factor[kept], judgement.shift[kept])
+        residual, _ = leave_one_out(belief, judgement.shift[kept])
         mean[kept] = judgement.scaling.to_scaled(self._y[kept]) - residual
         return judgement.scaling.to_units(mean)
 
@@ -207,7 +207,12 @@ class Optimizer:
         rng = np.random.default_rng([self.seed, 2, self.n, len(waiting)])
         forbidden = np.concatenate([self._X, waiting]) if self._avoid_repeats else None
         return self._maximizer.maximize(
-            belief.with_pending(waiting), self._multiplier(belief), rng, project=self._project, forbidden=forbidden
+            belief.with_pending(waiting),
+            self._multiplier(belief),
+            rng,
+            project=self._project,
+            forbidden=forbidden,
+            pending=waiting,
         )
 
     def _multiplier(self, belief: Belief) -> float:

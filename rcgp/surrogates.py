@@ -122,7 +122,8 @@ class DiagnosticsSurrogate(Surrogate):
     def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
         finite = np.isfinite(y)
         kept = finite.copy()
-        kept[finite] = self._believable(X[finite], y[finite], previous)
+        if finite.any():
+            kept[finite] = self._believable(X[finite], y[finite], previous)
         if kept.sum() < 0.5 * finite.sum():  # a mask that drops most rows explains nothing: keep the last one
             kept = finite.copy()
             if previous is not None:
@@ -150,6 +151,9 @@ class DiagnosticsSurrogate(Surrogate):
         return np.abs(z - mean) <= limit
 
 
+VANISHED = 1e100
+"""Rows with a larger noise factor do not enter a fit: their weight is nothing, and its square would underflow."""
+
 Recipe = Literal["robust", "paper"]
 
 
@@ -173,7 +177,7 @@ class RobustSurrogate(Surrogate):
     ) -> tuple[Hyperparameters, Array, Array]:
         """Hyper-parameters, noise factor and shift (`n`) of the RCGP with centre 0."""
         factor, shift = PlateauIMQ(width, decay)(z)
-        kept = np.isfinite(factor)
+        kept = factor < VANISHED
         data = Data(X[kept], z[kept], factor[kept], shift[kept])
         return self.refit(data, leave_one_out_score(POWERS[self.recipe]), start, due=due), factor, shift
 
@@ -182,8 +186,8 @@ class RobustSurrogate(Surrogate):
 class FixedCenterSurrogate(RobustSurrogate):
     """FC-RCGP: centre 0, one plateau for all.
 
-    The robust recipe estimates the bound sqrt(B_f kappa) of |f| from what is believable: values that can be reached from the
-    central half of them without crossing a gap of more than `gap` times the range so far. They set the scale and the plateau.
+    The robust recipe estimates the bound sqrt(B_f kappa) of |f| from what is believable: values that can be reached from those
+    believed before without crossing a gap of more than `gap` times their range. They set the scale and the plateau.
     """
 
     gap: float = 20.0
@@ -191,7 +195,7 @@ class FixedCenterSurrogate(RobustSurrogate):
 
     def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
         n, due, start = len(y), self.fit_is_due(len(y), previous), _hyper(previous)
-        trusted = np.isfinite(y) if self.recipe == "paper" else believable(y, self.gap)
+        trusted = np.isfinite(y) if self.recipe == "paper" else believable(y, self.gap, _trusted_before(n, previous))
         scaling = Scaling.of(y[trusted])
         z = scaling.to_scaled(y)
         width = paper_width(z) if self.recipe == "paper" else float(np.max(np.abs(z[trusted]), initial=1.0))
@@ -215,6 +219,9 @@ class AdaptiveSurrogate(RobustSurrogate):
     gap: float = 20.0
     rounds: int = 2
     corruptions: int | None = None
+    tails: bool = False
+    evidence: bool = False
+    early: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -233,7 +240,7 @@ class AdaptiveSurrogate(RobustSurrogate):
             z = scaling.to_scaled(y)
             hyper = self.refit(Data.trusted(X[trusted], z[trusted]), marginal_likelihood, hyper, due=due)
             expected, spread = self._expectations(X, z, trusted, hyper)
-            factor, shift = PlateauIMQ(self.width * spread, self.decay * spread)(z - expected)
+            factor, shift = self._plateau(spread, z[trusted])(z - expected)
             verdict = self._rehabilitate(X, z, factor < SUSPECT_FACTOR, hyper)
             if np.array_equal(verdict, trusted):
                 break
@@ -257,13 +264,25 @@ class AdaptiveSurrogate(RobustSurrogate):
             trusted[seen:] &= factor < SUSPECT_FACTOR
         return trusted
 
+    def _plateau(self, spread: Array, z: Array) -> PlateauIMQ:
+        from scipy.stats import norm
+
+        k = np.full(len(spread), float(self.width))
+        if self.tails:
+            k *= student_t.ppf(norm.cdf(self.width), max(2, len(z) - 1)) / self.width
+        if self.evidence:
+            k = np.sqrt(k**2 + 2 * np.log(np.maximum(1.0, np.ptp(z) / spread)))
+        if len(z) < self.early:
+            k = k * 3
+        return PlateauIMQ(k * spread, self.decay * spread)
+
     def _expectations(self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters) -> tuple[Array, Array]:
         """What the trusted rows expect of every row without it: mean and deviation, both `n`."""
         count = int(trusted.sum())
         noises = np.full(count, hyper.noise)
         anchor = Belief.condition(X[trusted], z[trusted], noises, hyper.lengthscale, self.kernel, hyper.noise)
         mean, variance = np.empty(len(z)), np.empty(len(z))
-        residual, variance[trusted] = leave_one_out(anchor, np.ones(count), np.zeros(count))
+        residual, variance[trusted] = leave_one_out(anchor, np.zeros(count))
         mean[trusted] = z[trusted] - residual
         mean[~trusted], latent = anchor.mean_and_variance(X[~trusted])
         variance[~trusted] = latent + hyper.noise
@@ -298,7 +317,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         anchor = Judgement(scaling, hyper, factor, shift, n)
         mean, _ = anchor.belief(X, y, self.kernel).mean_and_variance(X)
         factor, shift = PlateauIMQ(width, 1.0)(z - mean)
-        kept = np.isfinite(factor)
+        kept = factor < VANISHED
         data = Data(X[kept], z[kept], factor[kept], shift[kept])
         own = self.refit(data, leave_one_out_score(POWERS["paper"]), _hyper(previous), due=due)
         return Judgement(scaling, own, factor, shift, _fitted_at(n, due, previous), anchor=hyper)
@@ -310,18 +329,25 @@ def paper_width(z: Array) -> float:
     return float(np.quantile(np.abs(finite - np.median(finite)), 0.95)) if len(finite) else 1.0
 
 
-def believable(y: Array, gap: float) -> Mask:
-    """Rows (`n`, boolean) that the central half of `y` reaches without a gap of more than `gap` times the range so far."""
+def believable(y: Array, gap: float, known: Mask | None = None) -> Mask:
+    """Rows (`n`, boolean) that can be reached from trusted ones without a gap of more than `gap` times the range so far.
+
+    Trusted from the start are the `known` rows, or else the central half of `y`. The range of a handful of values says
+    little: below 20 rows the gap must be larger, as (20/n)^3.
+    """
     finite = np.flatnonzero(np.isfinite(y))
     order = finite[np.argsort(y[finite], kind="stable")]
     values, n = y[order], len(order)
     if n < 3:
         return np.isfinite(y)
-    low, high = (n - 1) // 4, n - 1 - (n - 1) // 4
-    while low > 0 and values[low] - values[low - 1] <= gap * (values[high] - values[low]):
-        low -= 1
-    while high < n - 1 and values[high + 1] - values[high] <= gap * (values[high] - values[low]):
-        high += 1
+    inside = np.flatnonzero(known[order]) if known is not None else np.empty(0, dtype=int)
+    low, high = (inside[0], inside[-1]) if len(inside) > 2 else ((n - 1) // 4, n - 1 - (n - 1) // 4)
+    gap *= max(1.0, 20.0 / n) ** 3
+    with np.errstate(over="ignore"):
+        while low > 0 and values[low] - values[low - 1] <= gap * (values[high] - values[low]):
+            low -= 1
+        while high < n - 1 and values[high + 1] - values[high] <= gap * (values[high] - values[low]):
+            high += 1
     trusted = np.zeros(len(y), dtype=bool)
     trusted[order[low : high + 1]] = True
     return trusted
@@ -329,6 +355,15 @@ def believable(y: Array, gap: float) -> Mask:
 
 def _hyper(previous: Judgement | None) -> Hyperparameters | None:
     return None if previous is None else previous.hyper
+
+
+def _trusted_before(n: int, previous: Judgement | None) -> Mask | None:
+    """The rows (`n`, boolean) that the previous judgement trusted; new ones are not among them."""
+    if previous is None:
+        return None
+    trusted = np.zeros(n, dtype=bool)
+    trusted[: len(previous.factor)] = previous.factor < SUSPECT_FACTOR
+    return trusted
 
 
 def _fitted_at(n: int, due: bool, previous: Judgement | None) -> int:

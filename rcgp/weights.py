@@ -42,15 +42,14 @@ class PlateauIMQ:
         Exactly 1 and 0 on the plateau. A residual that is infinite, NaN or too large to square has no influence:
         its factor is infinite and its shift 0, the limits of the formulas.
         """
-        lost = ~_is_finite(residual)
         excess = residual - residual.clip(-self.width, self.width)
-        excess[lost] = 0.0
-        ratio = excess / self.decay
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", invalid="ignore"):
+            ratio = excess / self.decay
             factor = 1.0 + ratio * ratio
-        # -2 e / (c^2 + e^2), written so that neither square overflows
-        shift = -2.0 * (ratio / factor) / self.decay
-        factor[lost] = float("inf")
+            # -2 e / (c^2 + e^2), written so that neither square overflows
+            shift = -2.0 * (ratio / factor) / self.decay
+        lost = ~_is_finite(factor)
+        factor[lost], shift[lost] = float("inf"), 0.0
         return factor, shift
 
 
