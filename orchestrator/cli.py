@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from orchestrator.errors import Refused
+
 if TYPE_CHECKING:
     from pandas import DataFrame
 
@@ -155,8 +157,6 @@ def _tracker() -> Any:
     from importlib import import_module
     from importlib.util import find_spec
 
-    from orchestrator.study import Refused
-
     if find_spec("orchestrator.tracker") is None:
         raise Refused("this build has no MLflow tracker; 'orchestrate report NAME' works without it.")
     return import_module("orchestrator.tracker")
@@ -231,8 +231,6 @@ def _table(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
 def main() -> None:
     """Entry point: what cannot be done is one line and exit code 2."""
-    from orchestrator.study import Refused
-
     try:
         app()
     except Refused as error:

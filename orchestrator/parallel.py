@@ -13,6 +13,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import ray
+from ray import tune
+from ray.tune import Callback
+from ray.tune.search import Searcher
+
+from orchestrator.actors import TrialActor
+from orchestrator.cluster import actor_here, demand, end_process
+from orchestrator.conductor import Conductor
+from orchestrator.journal import JournalError, Log
+from orchestrator.study import Study, Suggestion
+from orchestrator.trial import Charge, Ledger, Outcome, build_objective
+
 SETTINGS = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
     "TUNE_DISABLE_STRICT_METRIC_CHECKING": "1",
@@ -20,61 +32,8 @@ SETTINGS = {
     "TUNE_DISABLE_SIGINT_HANDLER": "1",
     "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
 }
-os.environ.update(SETTINGS)  # Tune reads some of them while it is imported
-
-import ray  # noqa: E402
-from ray import tune  # noqa: E402
-from ray.tune import Callback  # noqa: E402
-from ray.tune.search import Searcher  # noqa: E402
-
-from objectives import prepare  # noqa: E402
-from orchestrator.cluster import actor_here, demand, end_process  # noqa: E402
-from orchestrator.conductor import Conductor  # noqa: E402
-from orchestrator.journal import JournalError, Log  # noqa: E402
-from orchestrator.study import Study, Suggestion  # noqa: E402
-from orchestrator.trial import Charge, Ledger, Outcome, build_objective, die_now, evaluate, look_in  # noqa: E402
-
+"""No result files, no checkpoints, no metric to check: the journal holds all of that."""
 WATCH_SECONDS = 0.25
-
-
-class RemoteGuard:
-    """The study's adversary actor, seen from a trial actor."""
-
-    def __init__(self, ledger: Any) -> None:
-        self._ledger = ledger
-
-    def answer(self, number: int, attempt: int, x: tuple[float, ...], y_true: float) -> Charge:
-        """Ask the one adversary of the study; a restarted one remembers."""
-        charge: Charge = ray.get(self._ledger.answer.remote(number, attempt, x, y_true))
-        return charge
-
-
-class TrialActor(tune.Trainable):
-    """Evaluates one trial after another, with its objective loaded once."""
-
-    def setup(self, config: dict[str, Any], study: Study, ledger: str, paths: Sequence[str]) -> None:
-        """Load the objective and find the adversary."""
-        look_in(paths)
-        self._study, self._ledger = study, ray.get_actor(ledger)
-        self._objective = build_objective(study)
-        prepare(self._objective)
-        self._node = ray.get_runtime_context().get_node_id()
-
-    def reset_config(self, new_config: dict[str, Any]) -> bool:
-        """Take the next trial without a new process."""
-        return True
-
-    def step(self) -> dict[str, Any]:
-        """The whole trial: it reports once, and is done."""
-        suggestion = Suggestion(self.config["number"], tuple(self.config["x"]), self.config["attempt"])
-        if self._study.trial_seconds is not None:  # on record before anything can hang
-            ray.get(self._ledger.enter.remote(suggestion.number, suggestion.attempt, os.getpid(), self._node))
-        guard = RemoteGuard(self._ledger)
-        try:
-            outcome = evaluate(self._study, self._objective, guard, suggestion, die_now, self._node)
-        except Exception as error:  # whatever the objective raises is a failed try, and recorded as one
-            return {"failure": f"{type(error).__name__}: {error}", "done": True}
-        return {"outcome": outcome, "done": True}
 
 
 class StudySearch(Searcher):
@@ -192,6 +151,7 @@ def run_parallel(
 
 
 def _fit(study: Study, search: StudySearch, adversary: Any, name: str, paths: Sequence[str]) -> None:
+    os.environ.update(SETTINGS | {"TUNE_MAX_PENDING_TRIALS_PG": str(study.workers)})
     logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
     cpus, gpus = demand(study)
     actor = tune.with_parameters(TrialActor, study=study, ledger=name, paths=tuple(paths))

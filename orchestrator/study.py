@@ -9,12 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from orchestrator.errors import Refused as Refused
+
 NOISE, ADVERSARY = 0, 1
 """Streams of randomness: every trial draws its noise and its adversary's luck from a counter of its own."""
-
-
-class Refused(ValueError):
-    """What was asked for cannot be done; the message is one line that names the value and the remedy."""
 
 
 def stream(seed: int, kind: int, number: int) -> np.random.Generator:
