@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import yaml
 
@@ -31,6 +32,8 @@ class Run:
     campaign: Campaign
     paths: tuple[str, ...] = ()
     """Folders where objectives and adversaries given by import path are found."""
+    id: str = ""
+    """Tells this run from others of the same name, wherever they are tracked together."""
 
     @classmethod
     def create(cls, root: Path, name: str, campaign: Campaign, paths: Sequence[str] = ()) -> "Run":
@@ -38,11 +41,12 @@ class Run:
         folder = root / check_name(name)
         if folder.exists():
             raise Refused(f"{folder} exists: continue it with 'orchestrate resume {name}', or choose another --name.")
-        run = cls(folder, campaign, tuple(paths))
+        run = cls(folder, campaign, tuple(paths), uuid4().hex)
         try:
             run.journals.mkdir(parents=True)
             (folder / "campaign.yaml").write_text(yaml.safe_dump(campaign.to_dict(), sort_keys=False))
-            (folder / "run.json").write_text(json.dumps({"campaign": campaign.to_dict(), "paths": run.paths}, indent=1))
+            started = {"id": run.id, "campaign": campaign.to_dict(), "paths": run.paths}
+            (folder / "run.json").write_text(json.dumps(started, indent=1))
         except OSError as error:
             raise Refused(f"{folder}: cannot be written ({error.strerror}); choose another --root.") from None
         return run
@@ -64,7 +68,7 @@ class Run:
         if changed:
             where = folder / "campaign.yaml"
             raise Refused(f"{where}: changed since it started ({changed}). Undo that, or run it under a new name.")
-        return cls(folder, campaign, tuple(started["paths"]))
+        return cls(folder, campaign, tuple(started["paths"]), started["id"])
 
     @property
     def name(self) -> str:
