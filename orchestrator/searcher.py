@@ -392,7 +392,7 @@ class RCGPSearch(Searcher):
                 raise ValueError(f"{name} is {mine!r} in RCGPSearch and {theirs!r} in TuneConfig: give it once.")
         _check_goal(metric, mode)
         self._mode = self._mode or mode
-        self._metric = self._metric or metric or (DEFAULT_METRIC if self._mode else None)
+        self._metric = self._metric or metric
 
     def _open(self, space: TuneSpace) -> None:
         """Start on a space: check the points to evaluate and take in what is already known."""
@@ -435,10 +435,9 @@ class RCGPSearch(Searcher):
     def _ready(self) -> TuneSpace:
         if self._space is None:
             raise ValueError("RCGPSearch has no search space: give the Tuner a param_space.")
-        if not self._mode or not self._metric:
-            raise ValueError(
-                "RCGPSearch has no metric and mode: with space=..., give metric=... and mode=... here too."
-            )
+        if not self._mode:
+            raise ValueError("RCGPSearch has no mode: with space=..., give metric=... and mode=... here too.")
+        self._metric = self._metric or DEFAULT_METRIC
         return self._space
 
     def _informed(self) -> tuple[TuneSpace, Optimizer]:
