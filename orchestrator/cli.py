@@ -74,10 +74,10 @@ def run_campaign(
     loaded = Campaign.load(campaign, overrides)
     paths = [str(find(campaign).parent.resolve()), str(Path.cwd())]
     if dry_run:
-        runner.check(loaded, paths, here=address is None)
+        runner.check(loaded, paths, address=address)
         _print_plan(loaded)
         return
-    started = runner.start(loaded, root=root, name=name, paths=paths, here=address is None)
+    started = runner.start(loaded, root=root, name=name, paths=paths, address=address)
     _execute(started, no_ray=no_ray, address=address, root=root)
 
 
@@ -142,7 +142,7 @@ def ui(
     """Start MLflow's pages on 127.0.0.1 and print the link to open."""
     from orchestrator.runs import storage_root
 
-    _tracker().serve(storage_root(root), name, port)
+    _tracker("serve")(storage_root(root), name, port)
 
 
 @app.command()
@@ -150,16 +150,16 @@ def sync(name: Name, root: Root = None) -> None:
     """Bring MLflow up to date with the journals of a run."""
     from orchestrator.runs import Run, storage_root
 
-    _tracker().sync(Run.open(storage_root(root), name))
+    _tracker("sync")(Run.open(storage_root(root), name))
 
 
-def _tracker() -> Any:
-    from importlib import import_module
-    from importlib.util import find_spec
+def _tracker(function: str) -> Any:
+    """A function of the tracker; imported late because MLflow is heavy."""
+    from orchestrator import tracker
 
-    if find_spec("orchestrator.tracker") is None:
-        raise Refused("this build has no MLflow tracker; 'orchestrate report NAME' works without it.")
-    return import_module("orchestrator.tracker")
+    if not hasattr(tracker, function):
+        raise Refused(f"the tracker of this version cannot {function}; 'orchestrate report NAME' works without it.")
+    return getattr(tracker, function)
 
 
 def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None) -> None:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from orchestrator.journal import FileJournal, Log, Record, encode_all, read
 from orchestrator.runs import Run, journal_path, ledger_path
@@ -105,20 +106,19 @@ def cluster(address: str | None, run: Run) -> Iterator[Home]:
     owned = not ray.is_initialized()
     if owned:
         connect(address)
+    alone = owned and address in (None, "local")  # a Ray that is not ours may grow nodes at any time
+    node, folder = ray.get_runtime_context().get_node_id(), run.journals.resolve()
+    name = None if alone else f"scribe of {folder} {uuid4().hex}"
+    scribe = None if name is None else actor_here(Scribe, node, name=name).remote()
     try:
-        node = ray.get_runtime_context().get_node_id()
-        folder = run.journals.resolve()
-        many = address is not None or len(ray.nodes()) > 1
-        scribe = f"scribe-{folder}" if many else None
         if scribe is not None:
-            keeper = actor_here(Scribe, node, name=scribe).remote()
-            ray.get(keeper.__ray_ready__.remote())
-        yield Home(folder, node, run.paths, scribe)
-        if scribe is not None:
-            ray.kill(keeper)
+            ray.get(scribe.__ray_ready__.remote())
+        yield Home(folder, node, run.paths, name)
     finally:
         if owned:
             ray.shutdown()
+        elif scribe is not None:
+            ray.kill(scribe)
 
 
 def connect(address: str | None) -> None:
@@ -127,12 +127,7 @@ def connect(address: str | None) -> None:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     import ray
 
-    if address is not None and address.startswith("ray://"):
-        raise Refused(
-            f"address {address!r}: the driver must run inside the cluster; use 'ray job submit' from outside."
-        )
-    if address not in (None, "auto", "local"):
-        _knock(str(address))
+    check_address(address)
     quiet: dict[str, Any] = {"include_dashboard": False} if address in (None, "local") else {}
     try:
         ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **quiet)
@@ -140,8 +135,15 @@ def connect(address: str | None) -> None:
         raise Refused(f"Ray at {address or 'this machine'}: {' '.join(str(error).split())[:300]}") from None
 
 
-def _knock(address: str) -> None:
-    host, _, port = address.rpartition(":")
+def check_address(address: str | None) -> None:
+    """Refuse an address where no Ray answers, in seconds instead of minutes."""
+    if address in (None, "auto", "local"):
+        return
+    if str(address).startswith("ray://"):
+        raise Refused(
+            f"address {address!r}: the driver must run inside the cluster; use 'ray job submit' from outside."
+        )
+    host, _, port = str(address).rpartition(":")
     if not host or not port.isdigit():
         raise Refused(f"address {address!r} must be 'auto' or HOST:PORT.")
     try:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 import ray
 from ray import tune
@@ -134,7 +135,7 @@ def run_parallel(
     """Run a study with `workers` trial actors, from where its journal ends; returns whether it is finished."""
     conductor = Conductor(study, build_objective(study), journal, shared=True)
     conductor.begin(node, os.getpid())
-    name = f"adversary of {ledger}"
+    name = f"adversary of {ledger} {uuid4().hex}"
     keeper = actor_here(Ledger, node, name=name, max_restarts=-1, max_task_retries=-1)
     adversary = keeper.remote(study, ledger, journal.records, tuple(paths))
     try:

@@ -100,14 +100,15 @@ class Lines:
     def __init__(self, run: Run, console: Console) -> None:
         self._standings = {study.key: Standing(study.total) for study in run.studies}
         self._console = console
-        self._start = self._last = time.monotonic()
-        self._known = -1
+        self._start, self._last = time.time(), time.monotonic()
+        self._fresh = 0
 
     def on_records(self, study: Study, records: Sequence[Record]) -> None:
         """Print when a study ends, or when it was quiet for a while."""
         standing = self._standings[study.key]
         for record in records:
             standing.take(record)
+            self._fresh += record["kind"] == "observation" and record["at"] >= self._start
         if any(record["kind"] == "end" for record in records):
             self._print(f"{study.key}: {standing.done}/{standing.total} trials, {note([standing])}")
         elif time.monotonic() - self._last > LINE_SECONDS:
@@ -116,9 +117,9 @@ class Lines:
     def _overall(self) -> str:
         standings = list(self._standings.values())
         done, total = sum(s.done for s in standings), sum(s.total for s in standings)
-        rate = done / max(time.monotonic() - self._start, 1e-9)
-        left = (total - done) / rate if rate else float("inf")
-        return f"{done}/{total} trials, {rate:.1f}/s, {left:.0f} s left, {note(standings)}"
+        rate = self._fresh / max(time.time() - self._start, 1e-9)
+        left = f"{(total - done) / rate:.0f} s left, " if rate else ""
+        return f"{done}/{total} trials, {rate:.1f}/s, {left}{note(standings)}"
 
     def _print(self, line: str) -> None:
         self._last = time.monotonic()

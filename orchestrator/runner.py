@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from objectives import prepare
 from orchestrator.campaign import Campaign, find
-from orchestrator.cluster import PATIENCE, Home, cluster, demand, end_process, read_ledger
+from orchestrator.cluster import PATIENCE, Home, check_address, cluster, demand, end_process, read_ledger
 from orchestrator.journal import FileJournal, JournalError
 from orchestrator.runs import Run, free_name, ledger_path, storage_root
 from orchestrator.study import Refused, Study
@@ -49,7 +49,7 @@ def run(
     of it happens in the calling process. Studies that could not be finished are named in a RuntimeError.
     """
     campaign, paths = _load(campaign, overrides)
-    started = start(campaign, root=root, name=name, paths=paths, here=address is None)
+    started = start(campaign, root=root, name=name, paths=paths, address=address)
     return _finish(started, ray=ray, address=address, listeners=listeners)
 
 
@@ -91,26 +91,27 @@ def start(
     root: str | Path | None = None,
     name: str | None = None,
     paths: Sequence[str] = (),
-    here: bool = True,
+    address: str | None = None,
 ) -> Run:
     """Check everything and create the run's folder; a taken name gets a number, unless it was asked for."""
-    check(campaign, paths, here=here)
+    check(campaign, paths, address=address)
     where = storage_root(root)
     return Run.create(where, name or free_name(where, campaign.name), campaign, paths)
 
 
-def check(campaign: Campaign, paths: Sequence[str] = (), *, here: bool = True) -> None:
+def check(campaign: Campaign, paths: Sequence[str] = (), *, address: str | None = None) -> None:
     """Build each objective, adversary and optimizer once, so that what is wrong shows before the first trial.
 
-    Data and devices are only looked for where trials run `here`: the head of a cluster need not have them.
+    Data and devices are only looked for when trials run on this machine: the head of a cluster need not have them.
     """
     from orchestrator.conductor import build_optimizer
 
+    check_address(address)
     look_in(paths)
     studies = campaign.studies()
     try:
         objective = build_objective(studies[0])
-        if here:
+        if address is None:
             prepare(objective)
         for study in {s.adversary.label: s for s in studies}.values():
             build_adversary(study, objective)
@@ -200,7 +201,7 @@ class Fleet:
         while self._live or self._waiting:
             while self._waiting and len(self._live) < room:
                 self._submit(*self._waiting.popleft())
-            done, _ = ray.wait(list(self._live), timeout=0.2)
+            done, _ = ray.wait(list(self._live), timeout=0.2) if self._live else ([], [])
             for ref in done:
                 self._collect(ref, self._live.pop(ref))
             self._end_overdue()

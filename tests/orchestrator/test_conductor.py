@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,7 @@ def test_every_trial_is_there_once_and_in_order(tmp_path):
 def test_algorithms_share_initial_points_and_noise_and_nobody_corrupts_the_initial_points(tmp_path):
     names = ("random", "gp-ucb", "a2-rcgp-ucb")
     runs = [run(dataclasses.replace(SMALL, algorithm=Component(n)), tmp_path / n) for n in names]
-    for a, b in zip(runs, runs[1:], strict=False):
+    for a, b in pairwise(runs):
         assert [o.x for o in a[:3]] == [o.x for o in b[:3]]
         assert np.allclose([o.y_true - o.value for o in a], [o.y_true - o.value for o in b], atol=1e-12)
     for found in runs:
