@@ -183,6 +183,7 @@ class RCGPSearch(Searcher):
         self._suggested = 0
         self._alarmed = False
         self._errand: Errand[Array] | None = None
+        self._refusal: str | None = None
         self.faults: list[Fault] = []
         self._given = space is not None
         if space is not None:
@@ -278,6 +279,8 @@ class RCGPSearch(Searcher):
 
     def save(self, checkpoint_path: str) -> None:
         """Write everything as strict JSON, whole or not at all."""
+        if self._refusal:
+            raise ValueError(self._refusal)  # never put an empty state in the place of one that was refused
         target = Path(checkpoint_path)
         scratch = target.with_name(f".{target.name}.part")
         with scratch.open("w") as file:
@@ -289,12 +292,11 @@ class RCGPSearch(Searcher):
     def restore(self, checkpoint_path: str) -> None:
         """Become the searcher that was saved, settings, space and goal included."""
         try:
-            state = json.loads(Path(checkpoint_path).read_text())
+            self.set_state(_read_state(checkpoint_path))
         except ValueError as error:
-            raise ValueError(f"{checkpoint_path} is damaged and holds no searcher state: {error}.") from error
-        if not isinstance(state, dict) or state.get("version") != VERSION:
-            raise ValueError(f"{checkpoint_path} holds no searcher state of version {VERSION}.")
-        self.set_state(state)
+            self._refusal = str(error)  # Tune logs it and starts afresh with one trial: `suggest` must refuse instead
+            raise
+        self._refusal = None
 
     def get_state(self) -> dict[str, Any]:
         """All there is to know, as strict JSON."""
@@ -433,6 +435,8 @@ class RCGPSearch(Searcher):
             )
 
     def _ready(self) -> TuneSpace:
+        if self._refusal:
+            raise ValueError(self._refusal)
         if self._space is None:
             raise ValueError("RCGPSearch has no search space: give the Tuner a param_space.")
         if not self._mode:
@@ -578,6 +582,16 @@ def _warm_start(
     if len(rewards) != len(listed):
         raise ValueError(f"evaluated_rewards has {len(rewards)} values for {len(listed)} points_to_evaluate.")
     return [], [Past(point, reward) for point, reward in zip(listed, rewards, strict=True)]
+
+
+def _read_state(path: str) -> dict[str, Any]:
+    try:
+        state = json.loads(Path(path).read_text())
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged and holds no searcher state: {error}.") from error
+    if not isinstance(state, dict) or state.get("version") != VERSION:
+        raise ValueError(f"{path} holds no searcher state of version {VERSION}.")
+    return state
 
 
 def _encode_point(space: TuneSpace, point: Mapping[Any, Any], where: str) -> Array:

@@ -66,7 +66,7 @@ def test_restarted_errors_report_under_new_ids_and_a_changed_space_or_state_is_r
     assert not {row.trial_id for row in again} & {row.trial_id for row in before.observations}
     assert after.pending == {}
 
-    (state,) = (tmp_path / "run").glob("searcher-state-*.json")
+    state = max((tmp_path / "run").glob("searcher-state-*.json"))
     state.write_text(state.read_text()[:-20])
     damaged = tune.Tuner.restore(run, crashes_until_repaired, restart_errored=True)
     with pytest.raises(ValueError, match="is damaged and holds no searcher state"):
