@@ -33,6 +33,13 @@ def test_the_policy_is_eight_by_four_and_four() -> None:
     np.testing.assert_allclose(bias, [0, 0.5, 0, 0], atol=1e-12)
 
 
+def test_biases_alone_choose_the_engine() -> None:
+    lander = Lander(episodes=1, max_steps=60)
+    still = dict.fromkeys(lander.space.names, 0.0)
+    policies = [lander.space.from_units({**still, f"{a}_bias": 1.0}) for a in ("idle", "left", "main", "right")]
+    assert len({lander.evaluate(x, np.random.default_rng(0)) for x in policies}) == 4
+
+
 def test_a_sensible_policy_beats_random_ones_by_far() -> None:
     lander, rng = Lander(), np.random.default_rng
     sensible = np.mean([lander.evaluate(hand_written(), rng(i)) for i in range(3)])

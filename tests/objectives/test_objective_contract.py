@@ -159,6 +159,15 @@ def test_log_axes_stay_in_their_bounds(u: float, low: float, ratio: float) -> No
     assert axis.position_of(axis.value_at(u)) == pytest.approx(u, abs=1e-6)
 
 
+@pytest.mark.parametrize("log", [False, True])
+def test_rounding_never_leaves_the_bounds(log: bool) -> None:
+    rng = np.random.default_rng(0)
+    for low, width in zip(rng.uniform(0.1, 10, 500), rng.uniform(0.1, 100, 500), strict=True):
+        axis = Parameter("a", low, low + width, log)
+        assert axis.position_of(axis.value_at(1.0)) == pytest.approx(1.0)  # refuses what lies above `high`
+        assert axis.position_of(axis.value_at(0.0)) == 0.0
+
+
 def test_the_middle_of_a_log_axis_is_the_geometric_mean() -> None:
     assert Parameter("lr", 1e-5, 1e-1, log=True).value_at(0.5) == pytest.approx(1e-3)
 
