@@ -12,7 +12,9 @@ from orchestrator.errors import Refused
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from orchestrator.report import Report
     from orchestrator.runs import Run
+    from orchestrator.tracking import Follower
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -125,41 +127,56 @@ def show(
     _print_frame(name, timing_table(run) if timing else study_table(run))
 
 
+TrackingUri = Annotated[
+    str | None, typer.Option(help="MLflow tracking server or database.", show_default="the campaign's, else beside runs")
+]
+
+
 @app.command()
-def report(name: Name, root: Root = None) -> None:
-    """Write table and figure of a run, and print the regret."""
+def report(
+    name: Annotated[str, typer.Argument(help="Name of the run, or of an MLflow experiment.", show_default=False)],
+    from_mlflow: Annotated[
+        bool, typer.Option("--from-mlflow", help="Read an MLflow experiment instead of the journals.")
+    ] = False,
+    tracking_uri: TrackingUri = None,
+    root: Root = None,
+) -> None:
+    """Write the report of a run - page, figures, tables - and print the regret."""
+    from orchestrator.report import Report
     from orchestrator.runs import Run, storage_root
 
-    _report(Run.open(storage_root(root), name))
+    where = storage_root(root)
+    if not from_mlflow:
+        _report(Report.of(Run.open(where, name)))
+        return
+    from orchestrator.tracker import experiment_report
+    from orchestrator.tracking import store_uri
+
+    _report(experiment_report(name, tracking_uri or store_uri(where), where))
 
 
 @app.command()
 def ui(
     name: Annotated[str | None, typer.Argument(help="Run to open.", show_default="the experiment list")] = None,
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 5000,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.", min=1, max=65535)] = 5000,
+    tracking_uri: TrackingUri = None,
     root: Root = None,
 ) -> None:
     """Start MLflow's pages on 127.0.0.1 and print the link to open."""
-    from orchestrator.runs import storage_root
+    from orchestrator.runs import Run, storage_root
+    from orchestrator.server import serve
 
-    _tracker("serve")(storage_root(root), name, port)
+    where = storage_root(root)
+    serve(where, None if name is None else Run.open(where, name), port, tracking_uri)
 
 
 @app.command()
-def sync(name: Name, root: Root = None) -> None:
+def sync(name: Name, tracking_uri: TrackingUri = None, root: Root = None) -> None:
     """Bring MLflow up to date with the journals of a run."""
     from orchestrator.runs import Run, storage_root
+    from orchestrator.tracking import sync as write
 
-    _tracker("sync")(Run.open(storage_root(root), name))
-
-
-def _tracker(function: str) -> Any:
-    """A function of the tracker; imported late because MLflow is heavy."""
-    from orchestrator import tracker
-
-    if not hasattr(tracker, function):
-        raise Refused(f"the tracker of this version cannot {function}; 'orchestrate report NAME' works without it.")
-    return getattr(tracker, function)
+    typer.echo(write(Run.open(storage_root(root), name), tracking_uri))
 
 
 def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None) -> None:
@@ -168,17 +185,21 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
 
     from orchestrator import runner
     from orchestrator.progress import progress
+    from orchestrator.report import Report
+    from orchestrator.tracking import tracked
 
     console = Console()
     again = f"orchestrate resume {run.name}" + (f" --root {root}" if root else "") + (" --no-ray" if no_ray else "")
     console.print(f"{run.name}: {len(run.studies)} studies in {run.folder}", highlight=False)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        ending = runner.execute(run, ray=not no_ray, address=address, listeners=[progress(run, console)])
+        with tracked(run) as follower:
+            ending = runner.execute(run, ray=not no_ray, address=address, listeners=[progress(run, console)])
+            _report(Report.of(run))
     except KeyboardInterrupt:
         console.print(f"Interrupted; nothing is lost. Continue with: {again}", highlight=False)
         raise typer.Exit(130) from None
-    _report(run)
+    _say_tracked(run, follower, root)
     for key, reason in ending.errors.items():
         typer.echo(f"error: {key}: {reason}", err=True)
     if ending.errors:
@@ -189,17 +210,28 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
         raise typer.Exit(3)
 
 
-def _report(run: "Run") -> None:
-    from orchestrator.report import printable, write_report
+def _report(report: "Report") -> None:
+    from orchestrator.report import printable
 
-    table, files = write_report(run)
-    if not files:
-        typer.echo(f"{run.name}: no trial is finished yet.")
+    if report.frame.empty:
+        typer.echo(f"{report.name}: no trial is finished yet.")
         return
-    _print_frame("Regret after the last trial, mean and standard error over seeds", printable(table))
-    for label, path in [*((p.suffix[1:], p) for p in files), ("journals", run.journals)]:
-        typer.echo(f"{label:>8}: {path}")
-    typer.echo(f"{'MLflow':>8}: orchestrate ui {run.name}")
+    files = report.write()
+    _print_frame("Regret after the last trial, mean and standard error over seeds", printable(report.table))
+    for path in files:
+        if path.suffix in (".html", ".csv", ".png"):
+            typer.echo(f"{path.suffix[1:]:>8}: {path}")
+
+
+def _say_tracked(run: "Run", follower: "Follower | None", root: Path | None) -> None:
+    """How to look at the run in MLflow, or why not yet."""
+    if follower is None:
+        return
+    where = f" --root {root}" if root else ""
+    if follower.reason:
+        typer.echo(f"  MLflow: behind ({follower.reason}). Catch up with: orchestrate sync {run.name}{where}", err=True)
+    else:
+        typer.echo(f"{'MLflow':>8}: orchestrate ui {run.name}{where}")
 
 
 def _print_plan(campaign: Any) -> None:

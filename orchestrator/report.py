@@ -1,16 +1,22 @@
 """What a run came to: trials, regret, a table and a figure. Regret is always counted on the true value."""
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from pandas import DataFrame
 
 from objectives import Objective
 from orchestrator.runs import Run, summary
-from orchestrator.study import Study
+from orchestrator.study import Observation, Study
 from orchestrator.trial import build_objective
+
+Array = NDArray[Any]
 
 
 def trials_frame(run: Run) -> DataFrame:
@@ -21,22 +27,52 @@ def trials_frame(run: Run) -> DataFrame:
     Cumulative regret starts after the initial trials, which all algorithms share.
     """
     objective = build_objective(run.studies[0])
-    parts = [_study_frame(run, study, objective) for study in run.studies]
-    frame = pd.concat(parts, ignore_index=True) if parts else DataFrame()
+    parts = [study_frame(study, run.observations(study), objective) for study in run.studies]
+    return with_regret(pd.concat(parts, ignore_index=True), objective, run.campaign.initial)
+
+
+def with_regret(frame: DataFrame, objective: Objective, initial: int) -> DataFrame:
+    """The trials of several studies, and their regret."""
     if frame.empty:
         return frame
-    best = frame["value"].max() if objective.optimum is None else objective.optimum.value
-    frame["regret"] = best - frame["value"].fillna(frame["value"].min())
-    by_study = frame.groupby("study", sort=False)["regret"]
-    frame["simple_regret"] = by_study.cummin()
-    chosen = frame["regret"].where(frame["number"] >= run.campaign.initial, 0.0)
-    frame["cumulative_regret"] = chosen.groupby(frame["study"], sort=False).cumsum()
+    best, worst = reference(frame["value"].to_numpy(), objective)
+    for name in ("regret", "simple_regret", "cumulative_regret"):
+        frame[name] = np.nan
+    for _, rows in frame.groupby("study", sort=False):
+        numbers, values = rows["number"].to_numpy(), rows["value"].to_numpy()
+        for name, curve in regret_curves(numbers, values, best, worst, initial).items():
+            frame.loc[rows.index, name] = curve
     return frame
 
 
-def _study_frame(run: Run, study: Study, objective: Objective) -> DataFrame:
+def reference(values: Array, objective: Objective) -> tuple[float, float]:
+    """What regret is measured from, and what a trial without a value counts as."""
+    finite = values[np.isfinite(values)]
+    lowest, highest = (finite.min(), finite.max()) if len(finite) else (np.nan, np.nan)
+    return float(highest if objective.optimum is None else objective.optimum.value), float(lowest)
+
+
+def regret_curves(numbers: Array, values: Array, best: float, worst: float, initial: int) -> dict[str, Array]:
+    """Regret, its least so far and its sum after the initial trials, of trials sorted by number."""
+    regret = best - np.where(np.isfinite(values), values, worst)
+    chosen = np.where(numbers >= initial, regret, 0.0)
+    return {
+        "regret": regret,
+        "simple_regret": np.minimum.accumulate(regret),
+        "cumulative_regret": np.cumsum(chosen),
+    }
+
+
+def best_so_far(values: Array) -> Array:
+    """The highest value up to each trial; trials without one leave it as it is."""
+    best: Array = np.fmax.accumulate(values) if len(values) else values
+    return best
+
+
+def study_frame(study: Study, seen: Sequence[Observation], objective: Objective) -> DataFrame:
+    """The trials of one study by number, parameters in their own units."""
     rows: list[dict[str, Any]] = []
-    for o in sorted(run.observations(study), key=lambda o: o.number):
+    for o in sorted(seen, key=lambda o: o.number):
         parameters = {f"param.{k}": v for k, v in objective.space.to_units(np.array(o.x)).items()}
         rows.append(
             {
@@ -55,6 +91,7 @@ def _study_frame(run: Run, study: Study, objective: Objective) -> DataFrame:
                 "seconds": o.seconds,
                 "node": o.node,
                 "attempt": o.attempt,
+                "at": o.at,
             }
             | parameters
         )
@@ -79,43 +116,79 @@ def printable(table: DataFrame) -> DataFrame:
     return shown
 
 
-def write_figure(run: Run, frame: DataFrame, path: Path) -> Path:
-    """Cumulative and simple regret, mean and one standard error over seeds, as a PNG."""
-    import matplotlib as mpl
+@dataclass(frozen=True)
+class Report:
+    """What is shown of a run: its trials, what they were for, and where the files go."""
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
+    name: str
+    description: str
+    studies: tuple[Study, ...]
+    frame: DataFrame
+    folder: Path
 
-    figure, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
-    for axis, column in zip(axes, ("cumulative_regret", "simple_regret"), strict=True):
-        _draw(axis, frame[frame["number"] >= run.campaign.initial], column, run.campaign.initial)
-    axes[0].legend(frameon=False)
-    figure.suptitle(run.name)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-    return path
+    @classmethod
+    def of(cls, run: Run) -> "Report":
+        """The report of a run as its journals tell it."""
+        return cls(run.name, run.campaign.description, run.studies, trials_frame(run), run.folder / "report")
+
+    @property
+    def initial(self) -> int:
+        """Trials before the algorithms choose their own."""
+        return self.studies[0].initial
+
+    @cached_property
+    def table(self) -> DataFrame:
+        """The final regrets."""
+        return regret_table(self.frame)
+
+    def mean_curves(self) -> Iterator[tuple[str, int, float]]:
+        """Mean and one standard error to either side, by name and trial, for each algorithm."""
+        for kind in ("cumulative_regret", "simple_regret"):
+            for label, curve in band_curves(self.frame, kind):
+                for suffix, values in (("", curve["mean"]), (".low", curve["low"]), (".high", curve["high"])):
+                    numbers = values.index.to_list()
+                    yield from ((f"mean_{kind}/{label}{suffix}", n, v) for n, v in zip(numbers, values, strict=True))
+
+    def note(self, link: str = "") -> str:
+        """What was run and what came out, in Markdown."""
+        table = printable(self.table)
+        head = "| " + " | ".join(str(c).replace("_", " ") for c in table.columns) + " |"
+        rows = ["| " + " | ".join(map(str, row)) + " |" for row in table.itertuples(index=False)]
+        more = [f"[Open the report]({link}) with all figures.", ""] if link else []
+        return "\n".join([self.description, "", *more, head, "|---" * len(table.columns) + "|", *rows])
+
+    def files(self) -> list[Path]:
+        """The files of the report; written now, unless they are newer than the journals."""
+        page, journals = self.folder / "report.html", self.folder.parent / "journals"
+        if page.exists() and page.stat().st_mtime > max(p.stat().st_mtime for p in journals.iterdir()):
+            return sorted(p for p in self.folder.iterdir() if p.is_file())
+        return self.write()
+
+    def write(self) -> list[Path]:
+        """Write table, figures and page; returns the files."""
+        from orchestrator.figures import write_figures
+
+        self.folder.mkdir(exist_ok=True)
+        path = self.folder / "regret.csv"
+        self.table.to_csv(path, index=False)
+        return [path, *write_figures(self)]
 
 
-def _draw(axis: Any, frame: DataFrame, column: str, initial: int) -> None:
+def band_curves(frame: DataFrame, column: str) -> Iterator[tuple[str, DataFrame]]:
+    """Mean and standard error over seeds by trial, for each algorithm (and adversary, where there are several)."""
+    several = frame["adversary"].nunique() > 1
     for (adversary, algorithm), rows in frame.groupby(["adversary", "algorithm"], sort=False):
-        curve = rows.groupby("number")[column].agg(["mean", "sem"]).fillna(0.0)
-        step = curve.index.to_numpy() - initial + 1
-        label = algorithm if frame["adversary"].nunique() == 1 else f"{algorithm}, {adversary}"
-        (line,) = axis.plot(step, curve["mean"], label=label)
-        low, high = curve["mean"] - curve["sem"], curve["mean"] + curve["sem"]
-        axis.fill_between(step, low, high, color=line.get_color(), alpha=0.2, linewidth=0)
-    axis.set(xlabel="trial", ylabel=column.replace("_", " "))
+        curve = rows.groupby("number")[column].agg(["mean", "sem"]).fillna({"sem": 0.0})
+        band = curve.assign(low=curve["mean"] - curve["sem"], high=curve["mean"] + curve["sem"])
+        yield (f"{algorithm} ({adversary})" if several else str(algorithm)), band
 
 
 def write_report(run: Run) -> tuple[DataFrame, list[Path]]:
-    """The regret table, and the files written beside the journals: table and figure."""
-    frame = trials_frame(run)
-    if frame.empty:
-        return frame, []
-    table = regret_table(frame)
-    path = run.folder / "regret.csv"
-    table.to_csv(path, index=False)
-    return table, [path, write_figure(run, frame, run.folder / "regret.png")]
+    """The regret table, and the files written beside the journals."""
+    report = Report.of(run)
+    if report.frame.empty:
+        return report.frame, []
+    return report.table, report.write()
 
 
 def study_table(run: Run) -> DataFrame:

@@ -78,8 +78,10 @@ def _load(
 
 def _finish(run: Run, **options: Any) -> "DataFrame":
     from orchestrator.report import trials_frame
+    from orchestrator.tracking import tracked
 
-    ending = execute(run, **options)
+    with tracked(run):
+        ending = execute(run, **options)
     if ending.errors:
         raise RuntimeError("; ".join(f"{key}: {reason}" for key, reason in ending.errors.items()))
     return trials_frame(run)
