@@ -6,7 +6,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,6 +68,8 @@ class Scribe:
 
     def append(self, path: Path, lines: list[bytes], seq: int, sync: bool) -> None:
         """Write lines; they are on disk when this returns."""
+        if path not in self._journals:  # this scribe took over from one that died
+            self._journals[path] = FileJournal(path, patience=PATIENCE)
         self._journals[path].append_lines(lines, seq, sync)
 
     def ledger(self, folder: Path, study: Study) -> list[Record]:
@@ -109,7 +111,9 @@ def cluster(address: str | None, run: Run) -> Iterator[Home]:
     alone = owned and address in (None, "local")  # a Ray that is not ours may grow nodes at any time
     node, folder = ray.get_runtime_context().get_node_id(), run.journals.resolve()
     name = None if alone else f"scribe of {folder} {uuid4().hex}"
-    scribe = None if name is None else actor_here(Scribe, node, name=name).remote()
+    scribe = (
+        None if name is None else actor_here(Scribe, node, name=name, max_restarts=-1, max_task_retries=-1).remote()
+    )
     try:
         if scribe is not None:
             ray.get(scribe.__ray_ready__.remote())
@@ -169,10 +173,15 @@ def end_process(node: str, pid: int) -> None:
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     if node == ray.get_runtime_context().get_node_id():
-        os.kill(pid, signal.SIGKILL)
+        _kill(pid)
         return
     there = NodeAffinitySchedulingStrategy(node, soft=False)
-    ray.get(ray.remote(os.kill).options(num_cpus=0, scheduling_strategy=there).remote(pid, signal.SIGKILL))
+    ray.get(ray.remote(_kill).options(num_cpus=0, scheduling_strategy=there).remote(pid))
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):  # it may have ended on its own just now
+        os.kill(pid, signal.SIGKILL)
 
 
 def demand(study: Study) -> tuple[float, float]:

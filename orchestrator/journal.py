@@ -167,12 +167,11 @@ class Tail:
 
     def fresh(self) -> list[Record]:
         """The whole records that appeared since the last call."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self._offset)
-                data = file.read()
-        except FileNotFoundError:
+        if not self.path.exists() or self.path.stat().st_size == self._offset:
             return []
+        with self.path.open("rb") as file:
+            file.seek(self._offset)
+            data = file.read()
         end = data.rfind(b"\n") + 1
         self._offset += end
         return [r for line in data[:end].splitlines() if (r := decode(line)) is not None]

@@ -150,6 +150,25 @@ def test_a_ledger_that_dies_before_or_after_writing_pays_once(tmp_path, monkeypa
     assert [reborn.answer(n, 0, (0.5,), 1.0).corrupted for n in range(2, 9)] == [True] + [False] * 6
 
 
+def test_a_trial_that_completes_twice_or_was_never_started_leaves_one_row(tmp_path):
+    from orchestrator.conductor import Conductor
+    from orchestrator.parallel import StudySearch
+    from orchestrator.trial import Outcome, build_objective
+
+    study = Study(Component("random"), Component("forrester"), trials=3, initial=2, workers=2)
+    journal = FileJournal(tmp_path / "j")
+    search = StudySearch(Conductor(study, build_objective(study), journal, shared=True), None, float("inf"))
+    first, second = search.suggest("a"), search.suggest("b")
+    assert (first["number"], second["number"], search.suggest("c")) == (0, 1, None), "two workers, two trials"
+    outcome = Outcome(1.0, 1.0, 1.0, False, 0.1, "here")
+    for trial in ("b", "b", "never", "a", "b"):
+        search.on_trial_complete(trial_id=trial, result={"outcome": outcome}, error=False)
+    search.on_trial_complete(trial_id="a", error=True)
+    journal.close()
+    assert [o.number for o in observations(read(tmp_path / "j"))] == [1, 0]
+    assert search.suggest("d")["number"] == 2
+
+
 def test_the_killer_kills_the_evaluating_process(tmp_path):
     study = Study(
         Component("random"),
