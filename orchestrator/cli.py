@@ -196,6 +196,7 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
         with tracked(run) as follower:
             ending = runner.execute(run, ray=not no_ray, address=address, listeners=[progress(run, console)])
             _report(Report.of(run))
+            typer.echo(f"{'journals':>8}: {run.journals}")
     except KeyboardInterrupt:
         console.print(f"Interrupted; nothing is lost. Continue with: {again}", highlight=False)
         raise typer.Exit(130) from None

@@ -84,7 +84,7 @@ def _seconds_of_help() -> float:
 def test_a_run_prints_table_and_paths_and_can_be_looked_at_again(orchestrate, tmp_path):
     code, out, _ = orchestrate("run", "smoke", *QUICK)
     assert code == 0
-    for expected in ("random", "gp-ucb", "cumulative regret", "runs/smoke/report/regret.png"):
+    for expected in ("random", "gp-ucb", "cumulative regret", "runs/smoke/report/regret.png", "runs/smoke/journals"):
         assert expected in out
     assert (tmp_path / "runs/smoke/report/regret.png").stat().st_size > 10_000
     code, out, _ = orchestrate("show", "smoke")
