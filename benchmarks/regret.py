@@ -17,7 +17,6 @@ import json
 import math
 import multiprocessing
 import os
-import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -26,8 +25,6 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# this folder holds a script called objectives.py: the package of that name must be found first
-sys.path = [entry for entry in sys.path if Path(entry).resolve() != Path(__file__).resolve().parent]
 
 import numpy as np
 

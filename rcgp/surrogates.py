@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from rcgp.fit import (
@@ -209,19 +210,22 @@ class AdaptiveSurrogate(RobustSurrogate):
 
     Robust recipe. The anchor is the GP on the trusted rows (J < 2). It expects mu_-i +- s_i of every row, without that row:
     in closed form for its own, as a prediction for the others, so that no lie vouches for itself. The adaptive model is the
-    RCGP with centre mu_-i, width k s_i and decay c s_i (`width` = k, `decay` = c): A2's plateau, with x-dependent centre and
-    width. A group of suspects that agree with each other and outnumber both the `corruptions` allowed for and the trusted
-    neighbours against them cannot all be lies: it is believed again.
+    RCGP with centre mu_-i, a plateau of about `width` deviations s_i and decay `decay` s_i: A2's plateau, with x-dependent
+    centre and width. Two things keep honest data on it:
+
+    - where nothing was measured the anchor only knows its own scale, which a few rows estimate badly. There the plateau reaches
+      beyond the range of the trusted values, by `margin` (+ `youth`/n) times that range;
+    - of plausible suspects there are at most `budget` (default 1 + n^(1/3)): when there are more, those that agree with
+      each other, or else the least suspicious, are believed again.
     """
 
     width: float = 3.0
     decay: float = 0.3
+    margin: float = 0.5
+    youth: float = 5.0
+    budget: int | None = None
     gap: float = 20.0
-    rounds: int = 2
-    corruptions: int | None = None
-    tails: bool = False
-    evidence: bool = False
-    early: int = 0
+    rounds: int = 4
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -239,13 +243,16 @@ class AdaptiveSurrogate(RobustSurrogate):
             scaling = Scaling.of(y[trusted])
             z = scaling.to_scaled(y)
             hyper = self.refit(Data.trusted(X[trusted], z[trusted]), marginal_likelihood, hyper, due=due)
-            expected, spread = self._expectations(X, z, trusted, hyper)
-            factor, shift = self._plateau(spread, z[trusted])(z - expected)
-            verdict = self._rehabilitate(X, z, factor < SUSPECT_FACTOR, hyper)
+            expected, latent = self._expectations(X, z, trusted, hyper)
+            plateau = self._plateau(latent, hyper.noise, z[trusted])
+            factor, shift = plateau(z - expected)
+            verdict = self._within_budget(X, z, np.abs(z - expected) / plateau.width, factor < SUSPECT_FACTOR, hyper)
             if np.array_equal(verdict, trusted):
                 break
             trusted, due = verdict, True
         assert hyper is not None
+        readmitted = trusted & (factor >= SUSPECT_FACTOR)
+        factor[readmitted], shift[readmitted] = 1.0, 0.0
         return Judgement(scaling, hyper, factor, shift, _fitted_at(n, due, previous))
 
     def _first_look(self, X: Array, y: Array, previous: Judgement | None) -> Mask:
@@ -257,55 +264,60 @@ class AdaptiveSurrogate(RobustSurrogate):
         if seen < len(y):
             belief = previous.belief(X[:seen], y[:seen], self.kernel)
             mean, variance = belief.mean_and_variance(X[seen:])
-            spread = np.sqrt(variance + belief.noise)
-            factor, _ = PlateauIMQ(self.width * spread, self.decay * spread)(
-                previous.scaling.to_scaled(y[seen:]) - mean
-            )
+            known = previous.scaling.to_scaled(y[:seen][trusted[:seen]])
+            factor, _ = self._plateau(variance, belief.noise, known)(previous.scaling.to_scaled(y[seen:]) - mean)
             trusted[seen:] &= factor < SUSPECT_FACTOR
         return trusted
 
-    def _plateau(self, spread: Array, z: Array) -> PlateauIMQ:
-        from scipy.stats import norm
+    def _plateau(self, latent: Array, noise: float, z: Array) -> PlateauIMQ:
+        """The plateau of rows whose latent variance (`m`) is given, when the trusted ones have the values `z`."""
+        spread = np.sqrt(latent + noise)
+        # few rows estimate the spread badly: Student-t tails instead of Gaussian ones
+        near = float(student_t.ppf(norm.cdf(self.width), max(2, len(z) - 2))) * spread
+        low, high = self._believable_range(z)
+        far = np.maximum(max(abs(low), abs(high)), near)
+        share = np.minimum(latent, 1.0)  # of the prior in what is unknown here
+        return PlateauIMQ((1.0 - share) * near + share * far, self.decay * spread)
 
-        k = np.full(len(spread), float(self.width))
-        if self.tails:
-            k *= student_t.ppf(norm.cdf(self.width), max(2, len(z) - 1)) / self.width
-        if self.evidence:
-            k = np.sqrt(k**2 + 2 * np.log(np.maximum(1.0, np.ptp(z) / spread)))
-        if len(z) < self.early:
-            k = k * 3
-        return PlateauIMQ(k * spread, self.decay * spread)
+    def _believable_range(self, z: Array) -> tuple[float, float]:
+        """Values that need no explanation where nothing was measured, given those of the trusted rows."""
+        low, high = float(np.min(z, initial=-1.0)), float(np.max(z, initial=1.0))
+        reach = (self.margin + self.youth / max(1, len(z))) * (high - low)
+        return low - reach, high + reach
+
+    def _within_budget(self, X: Array, z: Array, suspicion: Array, trusted: Mask, hyper: Hyperparameters) -> Mask:
+        """Believe some again while there are more plausible suspects than the adversary could afford."""
+        allowed = self.budget if self.budget is not None else 1 + math.floor(len(z) ** (1 / 3))
+        low, high = self._believable_range(z[trusted])
+        suspects = np.flatnonzero(~trusted & (z >= low) & (z <= high))
+        if len(suspects) <= allowed:
+            return trusted
+        group = self._largest_agreement(X[suspects], z[suspects], hyper)
+        if group.sum() == 1:
+            order = np.argsort(suspicion[suspects], kind="stable")
+            group[order[: len(suspects) - allowed]] = True
+        verdict = trusted.copy()
+        verdict[suspects[group]] = True
+        return verdict
+
+    def _largest_agreement(self, X: Array, z: Array, hyper: Hyperparameters) -> Mask:
+        """The most rows (`m`, boolean) around one of them whose values differ no more than the prior and noise allow."""
+        near, _ = KERNELS[self.kernel](squared_distance(X, X, hyper.lengthscale))
+        tolerance = self.width * np.sqrt(2.0 * (1.0 - near) + 2.0 * hyper.noise)
+        agree = (near > 0.5) & (np.abs(z[:, None] - z) <= tolerance)
+        largest: Mask = agree[np.argmax(agree.sum(axis=1))]
+        return largest
 
     def _expectations(self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters) -> tuple[Array, Array]:
-        """What the trusted rows expect of every row without it: mean and deviation, both `n`."""
+        """What the trusted rows expect of every row without it: mean and latent variance, both `n`."""
         count = int(trusted.sum())
         noises = np.full(count, hyper.noise)
         anchor = Belief.condition(X[trusted], z[trusted], noises, hyper.lengthscale, self.kernel, hyper.noise)
-        mean, variance = np.empty(len(z)), np.empty(len(z))
-        residual, variance[trusted] = leave_one_out(anchor, np.zeros(count))
-        mean[trusted] = z[trusted] - residual
-        mean[~trusted], latent = anchor.mean_and_variance(X[~trusted])
-        variance[~trusted] = latent + hyper.noise
-        return mean, np.sqrt(variance)
-
-    def _rehabilitate(self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters) -> Mask:
-        """Believe groups of agreeing suspects that are too many to be lies, and suspect who contradicts them."""
-        suspects = np.flatnonzero(~trusted & np.isfinite(z) & (np.abs(z) < 1e6))
-        budget = self.corruptions if self.corruptions is not None else max(2, math.floor(len(z) ** (1 / 3)))
-        if len(suspects) <= budget:
-            return trusted
-        near, _ = KERNELS[self.kernel](squared_distance(X[suspects], X, hyper.lengthscale))
-        # two honest rows differ by the prior's own variation over their distance, and by noise
-        tolerance = self.width * np.sqrt(2.0 * (1.0 - near) + 2.0 * hyper.noise) / 2.0
-        close = near > 0.5
-        agree = close & (np.abs(z[suspects][:, None] - z) <= tolerance)
-        friends = (agree & ~trusted).sum(axis=1)
-        opponents = (close & ~agree & trusted).sum(axis=1)
-        verdict = trusted.copy()
-        for row in np.flatnonzero((friends > budget) & (friends > opponents)):
-            verdict |= agree[row]
-            verdict &= ~(close[row] & ~agree[row] & trusted)
-        return verdict if verdict.any() else trusted
+        mean, latent = np.empty(len(z)), np.empty(len(z))
+        residual, variance = leave_one_out(anchor, np.zeros(count))
+        mean[trusted], latent[trusted] = z[trusted] - residual, variance - hyper.noise
+        mean[~trusted], latent[~trusted] = anchor.mean_and_variance(X[~trusted])
+        return mean, latent
 
     def _by_the_paper(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
         """Anchor with centre 0; the adaptive model is centred on the anchor's posterior mean, with the same plateau."""

@@ -100,15 +100,19 @@ def test_diagnostics_never_drop_most_of_the_data() -> None:
 
 
 def test_too_many_to_be_lies_are_believed_again() -> None:
-    """Two early lies were trusted for want of neighbours: five honest looks at the same place depose them."""
-    X = np.concatenate([np.linspace(0, 0.35, 10), np.linspace(0.65, 1, 10), [0.49, 0.5], 0.5 + 0.01 * np.arange(5)])[
-        :, None
-    ]
-    y = np.sin(3 * X[:, 0])
-    y[20:22] = -3.0
-    trusted = np.arange(27) < 22
-    verdict = AdaptiveSurrogate(corruptions=3)._rehabilitate(X, y, trusted, Hyperparameters(np.array([0.1]), 0.01))
-    assert verdict.tolist() == [True] * 20 + [False] * 2 + [True] * 5
+    """High lies were believed where nothing contradicted them: honest looks at the same place depose them in the end."""
+    X, y = smooth(30)
+    X, y = X[(X[:, 0] < 0.7)], y[X[:, 0] < 0.7]
+    surrogate = AdaptiveSurrogate()
+    X, y = np.concatenate([X, [[0.9], [0.905]]]), np.append(y, [3.0, 3.0])
+    judgement = surrogate.judge(X, y, None)
+    believed = judgement.weights[-1]
+    for step in range(10):
+        X, y = np.concatenate([X, [[0.9 + 0.001 * step]]]), np.append(y, np.sin(5.4) + 0.05 * (-1) ** step)
+        judgement = surrogate.judge(X, y, judgement)
+    assert believed > 0.5
+    assert (judgement.weights[-10:] > 0.5).all()
+    assert (judgement.weights[-12:-10] < 0.5).all()
 
 
 def test_a_few_agreeing_lies_are_not_believed() -> None:
