@@ -96,21 +96,26 @@ def resume(name: Name, address: Address = None, no_ray: NoRay = False, root: Roo
 def list_runs(root: Root = None) -> None:
     """List the runs and the shipped campaigns."""
     from orchestrator.campaign import Campaign, shipped
-    from orchestrator.runs import Run, names, storage_root
+    from orchestrator.runs import names, storage_root
 
     where = storage_root(root)
-    rows = []
-    for name in names(where):
-        run = Run.open(where, name)
-        done = sum(len(run.observations(s)) for s in run.studies)
-        left = len(run.unfinished())
-        state = "complete" if not left else f"{len(run.studies) - left} of {len(run.studies)} studies"
-        rows.append(
-            [name, run.campaign.name, str(len(run.studies)), f"{done}/{sum(s.total for s in run.studies)}", state]
-        )
+    rows = [_listed(where, name) for name in names(where)]
     _table(f"Runs in {where}", ["run", "campaign", "studies", "trials", "state"], rows)
     campaigns = [[n, str(len(c.studies())), c.description] for n in shipped() for c in [Campaign.load(n)]]
     _table("Shipped campaigns", ["campaign", "studies", "what it is"], campaigns)
+
+
+def _listed(where: Path, name: str) -> list[str]:
+    """A run in one row; one that cannot be read says why and hides no other."""
+    from orchestrator.runs import Run
+
+    try:
+        run = Run.open(where, name)
+        done, left = sum(len(run.observations(s)) for s in run.studies), len(run.unfinished())
+    except Refused as refusal:
+        return [name, "-", "-", "-", str(refusal)]
+    state = "complete" if not left else f"{len(run.studies) - left} of {len(run.studies)} studies"
+    return [name, run.campaign.name, str(len(run.studies)), f"{done}/{sum(s.total for s in run.studies)}", state]
 
 
 @app.command()
@@ -128,7 +133,8 @@ def show(
 
 
 TrackingUri = Annotated[
-    str | None, typer.Option(help="MLflow tracking server or database.", show_default="the campaign's, else beside runs")
+    str | None,
+    typer.Option(help="MLflow tracking server or database.", show_default="the campaign's, else beside runs"),
 ]
 
 

@@ -197,6 +197,11 @@ def test_a_changed_campaign_is_refused_with_the_difference(orchestrate, tmp_path
     file = tmp_path / "runs/smoke/campaign.yaml"
     file.write_text(file.read_text().replace("trials: 3", "trials: 9"))
     assert "trials: 3 -> 9" in refused(orchestrate("resume", "smoke", "--no-ray"))
+    orchestrate("run", "smoke", "--name", "other", *QUICK)
+    code, out, _ = orchestrate("list")
+    assert code == 0
+    assert "complete" in out, "one run that cannot be read hides no other"
+    assert "changed since it started" in " ".join(out.split())
 
 
 def test_a_damaged_journal_is_refused_and_named(orchestrate, tmp_path):
