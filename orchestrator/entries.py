@@ -264,7 +264,7 @@ def chart_view(adversaries: int) -> str:
     """MLflow's saved view of the charts: grouped by algorithm, cumulative regret first. The form is MLflow's own."""
     keys = ["algorithm", *(["adversary"] if adversaries > 1 else [])]
     group = {"aggregateFunction": "average", "groupByKeys": [{"mode": "param", "groupByData": key} for key in keys]}
-    section = {"uuid": "regret", "name": "", "display": True, "isReordered": True}
+    section = {"uuid": "regret", "name": "Regret and trust", "display": True, "isReordered": True, "columns": 2}
     state = {
         "searchFilter": f"tags.`{KIND}` = 'study'",
         "orderByKey": "attributes.start_time",

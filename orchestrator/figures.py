@@ -1,12 +1,17 @@
 """Figures for paper: PNG and PDF, colour-blind safe, told apart in grey by their dashes."""
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from orchestrator.report import Report, band_curves
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from orchestrator.posterior import History
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B")
 """Okabe and Ito's colours, which people with any colour vision tell apart; black and yellow left out for dark pages."""
@@ -22,6 +27,7 @@ STYLE: Any = {
     "savefig.dpi": 200,
 }
 REGRETS = {"cumulative_regret": "cumulative regret", "simple_regret": "simple regret"}
+LEARNING = {"best_so_far": "best true value so far"}
 
 
 def write_figures(report: Report) -> list[Path]:
@@ -41,19 +47,27 @@ def write_figures(report: Report) -> list[Path]:
     return files
 
 
-def _figures(report: Report) -> "list[tuple[str, Figure]]":
-    return [("regret", _regret_figure(report))]
+def _figures(report: Report) -> "Iterator[tuple[str, Figure]]":
+    yield "regret", _curves_figure(report, REGRETS)
+    if report.objective.optimum is None:
+        yield "learning", _curves_figure(report, LEARNING)
+    if report.histories:
+        yield "posterior", _posterior_figure(report.histories)
 
 
-def _regret_figure(report: Report) -> "Figure":
-    """Cumulative and simple regret, mean and one standard error over seeds."""
+def _curves_figure(report: Report, columns: dict[str, str]) -> "Figure":
+    """One panel for each column: mean and one standard error over seeds."""
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(7.2, 2.9), layout="constrained")
-    for axis, column in zip(axes, REGRETS, strict=True):
+    figure, panels = plt.subplots(
+        1, len(columns), figsize=(3.6 * len(columns), 2.9), squeeze=False, layout="constrained"
+    )
+    axes = panels[0]
+    for axis, (column, name) in zip(axes, columns.items(), strict=True):
         _draw_bands(axis, report, column)
+        axis.set(xlabel="trial", ylabel=name)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 5))
+    figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 5 if len(columns) > 1 else 2))
     return figure
 
 
@@ -63,5 +77,67 @@ def _draw_bands(axis: Any, report: Report, column: str) -> None:
         steps, color = band.index.to_numpy() - report.initial + 1, PALETTE[i % len(PALETTE)]
         axis.plot(steps, band["mean"], label=label, color=color, linestyle=DASHES[i % len(DASHES)], linewidth=1.4)
         axis.fill_between(steps, band["low"], band["high"], color=color, alpha=0.18, linewidth=0)
-    axis.set(xlabel="trial", ylabel=REGRETS[column])
     axis.margins(x=0.01)
+
+
+def _posterior_figure(histories: "Sequence[History]") -> "Figure":
+    """What each algorithm believed in the end, side by side."""
+    from matplotlib import pyplot as plt
+
+    size = (2.5 * len(histories), 2.6)
+    figure, panels = plt.subplots(1, len(histories), figsize=size, squeeze=False, sharey=True, layout="constrained")
+    for axis, history in zip(panels[0], histories, strict=True):
+        draw = _draw_line if history.grid.shape[1] == 1 else _draw_surface
+        draw(axis, history)
+        axis.set_title(history.study.algorithm.label, fontsize=9)
+    if histories[0].grid.shape[1] == 1:
+        handles, labels = panels[0][0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=5)
+    return figure
+
+
+def _axis_values(history: "History", dimension: int) -> Any:
+    parameter = history.objective.space.parameters[dimension]
+    return np.array([parameter.value_at(u) for u in np.unique(history.grid[:, dimension])])
+
+
+def _draw_line(axis: Any, history: "History") -> None:
+    """The posterior over one parameter; lies beyond the edge are shown at the edge."""
+    (name,), x, belief = history.objective.space.names, _axis_values(history, 0), history.beliefs[-1]
+    axis.fill_between(x, belief.mean - 2 * belief.std, belief.mean + 2 * belief.std, alpha=0.2, linewidth=0)
+    axis.plot(x, belief.mean, label="posterior mean ± 2 s.d.", linewidth=1.4)
+    truth = history.truth()
+    shown = belief.mean if truth is None else truth
+    if truth is not None:
+        axis.plot(x, truth, "--", color="0.4", label="true function", linewidth=1)
+    edge = 0.25 * (shown.max() - shown.min())
+    low, high = shown.min() - edge, shown.max() + edge
+    _draw_points(axis, history, history.rows[f"param.{name}"], history.rows["y"].clip(low, high))
+    axis.set(xlabel=name, ylim=(low - 0.03 * (high - low), high + 0.03 * (high - low)))
+
+
+def _draw_points(axis: Any, history: "History", x: Any, y: Any) -> None:
+    lies, suspects = history.rows["corrupted"].to_numpy(), history.beliefs[-1].weights < 1.0
+    groups = (
+        (~lies & ~suspects, "o", PALETTE[0], "trusted"),
+        (~lies & suspects, "^", PALETTE[4], "honest, suspected"),
+        (lies & suspects, "X", PALETTE[2], "lie, suspected"),
+        (lies & ~suspects, "X", PALETTE[1], "lie, trusted"),
+    )
+    for chosen, marker, color, label in groups:
+        axis.scatter(
+            x[chosen], y[chosen], s=26, marker=marker, color=color, edgecolor="white", linewidth=0.5, label=label
+        )
+
+
+def _draw_surface(axis: Any, history: "History") -> None:
+    """The posterior mean over two parameters, and where trials were made."""
+    first, second = history.objective.space.parameters
+    x, y = _axis_values(history, 0), _axis_values(history, 1)
+    mean = history.beliefs[-1].mean.reshape(len(x), len(y)).T
+    axis.contourf(x, y, mean, levels=20, cmap="cividis")
+    rows = history.rows
+    _draw_points(axis, history, rows[f"param.{first.name}"], rows[f"param.{second.name}"])
+    axis.set(xlabel=first.name, ylabel=second.name)
+    axis.set(xscale="log" if first.log else "linear", yscale="log" if second.log else "linear")
+    axis.grid(visible=False)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,9 @@ from objectives import Objective
 from orchestrator.runs import Run, summary
 from orchestrator.study import Observation, Study
 from orchestrator.trial import build_objective
+
+if TYPE_CHECKING:
+    from orchestrator.posterior import History
 
 Array = NDArray[Any]
 
@@ -36,11 +39,12 @@ def with_regret(frame: DataFrame, objective: Objective, initial: int) -> DataFra
     if frame.empty:
         return frame
     best, worst = reference(frame["value"].to_numpy(), objective)
-    for name in ("regret", "simple_regret", "cumulative_regret"):
+    for name in ("regret", "simple_regret", "cumulative_regret", "best_so_far"):
         frame[name] = np.nan
     for _, rows in frame.groupby("study", sort=False):
         numbers, values = rows["number"].to_numpy(), rows["value"].to_numpy()
-        for name, curve in regret_curves(numbers, values, best, worst, initial).items():
+        curves = regret_curves(numbers, values, best, worst, initial) | {"best_so_far": best_so_far(values)}
+        for name, curve in curves.items():
             frame.loc[rows.index, name] = curve
     return frame
 
@@ -98,22 +102,110 @@ def study_frame(study: Study, seen: Sequence[Observation], objective: Objective)
     return DataFrame(rows)
 
 
+BASELINE = "gp-ucb"
+
+
 def regret_table(frame: DataFrame) -> DataFrame:
-    """Mean and standard error over seeds of the final regrets, one row per algorithm and adversary."""
-    last = frame.sort_values("number").groupby("study", sort=False).last()
-    groups = last.groupby(["adversary", "algorithm"], sort=False)
+    """Mean and standard error over seeds of the final regrets, one row per algorithm and adversary, best first.
+
+    The differences to GP-UCB and to the best are taken seed by seed: algorithms share their noise, so that a
+    difference is known better than either regret.
+    """
+    parts = [_adversary_table(str(name), rows) for name, rows in _final(frame).groupby("adversary", sort=False)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _final(frame: DataFrame) -> DataFrame:
+    return frame.sort_values("number").groupby("study", sort=False).last()
+
+
+def _adversary_table(adversary: str, last: DataFrame) -> DataFrame:
+    groups = last.groupby("algorithm", sort=False)
     table = groups[["cumulative_regret", "simple_regret"]].agg(["mean", "sem"])
     table.columns = pd.Index(["_".join(column) for column in table.columns])
-    return table.assign(seeds=groups.size()).reset_index().sort_values(["adversary", "cumulative_regret_mean"])
+    table = table.assign(seeds=groups.size()).sort_values("cumulative_regret_mean", kind="stable")
+    by_seed = last.pivot(index="seed", columns="algorithm", values="cumulative_regret")
+    references = {"baseline": BASELINE, "best": str(table.index[0])}
+    for name, reference_algorithm in references.items():
+        if reference_algorithm in by_seed:
+            paired = by_seed.sub(by_seed[reference_algorithm], axis=0)
+            table[f"to_{name}_mean"], table[f"to_{name}_sem"] = paired.mean(), paired.sem()
+    return table.reset_index().assign(adversary=adversary)
 
 
 def printable(table: DataFrame) -> DataFrame:
     """The regret table for people: mean ± standard error in one column."""
     shown = table[["adversary", "algorithm", "seeds"]].copy()
-    for name in ("cumulative_regret", "simple_regret"):
-        pairs = zip(table[f"{name}_mean"], table[f"{name}_sem"], strict=True)
-        shown[name] = [f"{mean:.4g}" + ("" if np.isnan(sem) else f" ± {sem:.2g}") for mean, sem in pairs]
+    titles = {"to_baseline": f"minus {BASELINE}", "to_best": "minus best"}
+    for name in ("cumulative_regret", "simple_regret", "to_baseline", "to_best"):
+        if f"{name}_mean" in table:
+            pairs = zip(table[f"{name}_mean"], table[f"{name}_sem"], strict=True)
+            shown[titles.get(name, name)] = [_figure(mean, sem, name in titles) for mean, sem in pairs]
     return shown
+
+
+def _figure(mean: float, sem: float, difference: bool) -> str:
+    if np.isnan(mean) or (difference and mean == 0 and not sem > 0):
+        return "-"
+    sign = "+" if difference else ""
+    if np.isnan(sem):
+        return f"{mean:{sign}.4g}"
+    digits = 0 if sem >= 10 or mean == sem == 0 else int(min(8, 1 - np.floor(np.log10(sem)))) if sem > 0 else 3
+    return f"{mean:{sign},.{digits}f} ± {sem:,.{digits}f}"
+
+
+def forensics(frame: DataFrame) -> DataFrame:
+    """The trials, each with its verdict: caught, missed, alarm (honest but suspected) or honest.
+
+    A suspect is a trial whose weight fell below 1. Trials that failed by themselves are left out: nobody lied there.
+    """
+    judged = frame[frame["corrupted"] | ~frame["failed"]]
+    suspected = judged["weight"] < 1.0
+    names = {(True, True): "caught", (True, False): "missed", (False, True): "alarm", (False, False): "honest"}
+    verdict = [names[bool(lie), bool(held)] for lie, held in zip(judged["corrupted"], suspected, strict=True)]
+    return judged.assign(verdict=verdict)
+
+
+def forensics_table(frame: DataFrame) -> DataFrame:
+    """How well each algorithm told lies from truths over all seeds: precision and recall of its suspicion."""
+    rows = []
+    for (adversary, algorithm), group in forensics(frame).groupby(["adversary", "algorithm"], sort=False):
+        counts = group["verdict"].value_counts()
+        caught, missed, alarm = (int(counts.get(k, 0)) for k in ("caught", "missed", "alarm"))
+        rows.append(
+            {
+                "adversary": adversary,
+                "algorithm": algorithm,
+                "lies": caught + missed,
+                "suspects": caught + alarm,
+                "caught": caught,
+                "precision": caught / (caught + alarm) if caught + alarm else np.nan,
+                "recall": caught / (caught + missed) if caught + missed else np.nan,
+            }
+        )
+    return DataFrame(rows)
+
+
+def markdown(table: DataFrame) -> str:
+    """A table as Markdown."""
+    head = "| " + " | ".join(str(c).replace("_", " ") for c in table.columns) + " |"
+    rows = ["| " + " | ".join(map(str, row)) + " |" for row in table.itertuples(index=False)]
+    return "\n".join([head, "|" + "---|" * len(table.columns), *rows])
+
+
+def latex(table: DataFrame) -> str:
+    """A table as LaTeX, for booktabs."""
+    head = " & ".join(str(c).replace("_", " ") for c in table.columns)
+    rows = [
+        " & ".join(str(v).replace("±", "$\\pm$").replace("_", "\\_") for v in r) for r in table.itertuples(index=False)
+    ]
+    lines = [
+        f"\\begin{{tabular}}{{{'l' * 2 + 'r' * (len(table.columns) - 2)}}}",
+        "\\toprule",
+        f"{head} \\\\",
+        "\\midrule",
+    ]
+    return "\n".join([*lines, *(f"{row} \\\\" for row in rows), "\\bottomrule", "\\end{tabular}"])
 
 
 @dataclass(frozen=True)
@@ -149,13 +241,20 @@ class Report:
                     numbers = values.index.to_list()
                     yield from ((f"mean_{kind}/{label}{suffix}", n, v) for n, v in zip(numbers, values, strict=True))
 
+    def verdict(self) -> str:
+        """The result in one sentence."""
+        first = self.table.iloc[0]
+        told = f"Least cumulative regret: {first['algorithm']}, {_figure(*_pair(first, 'cumulative_regret'), False)}"
+        baseline = self.table[self.table["algorithm"] == BASELINE]
+        if baseline.empty or first["algorithm"] == BASELINE:
+            return f"{told}."
+        mean, sem = _pair(baseline.iloc[0], "cumulative_regret")
+        return f"{told}; {BASELINE}: {_figure(mean, sem, False)} (mean ± standard error over {first['seeds']} seeds)."
+
     def note(self, link: str = "") -> str:
         """What was run and what came out, in Markdown."""
-        table = printable(self.table)
-        head = "| " + " | ".join(str(c).replace("_", " ") for c in table.columns) + " |"
-        rows = ["| " + " | ".join(map(str, row)) + " |" for row in table.itertuples(index=False)]
         more = [f"[Open the report]({link}) with all figures.", ""] if link else []
-        return "\n".join([self.description, "", *more, head, "|---" * len(table.columns) + "|", *rows])
+        return "\n".join([self.verdict(), "", self.description, "", *more, markdown(printable(self.table))])
 
     def files(self) -> list[Path]:
         """The files of the report; written now, unless they are newer than the journals."""
@@ -167,11 +266,58 @@ class Report:
     def write(self) -> list[Path]:
         """Write table, figures and page; returns the files."""
         from orchestrator.figures import write_figures
+        from orchestrator.page import write_page
 
-        self.folder.mkdir(exist_ok=True)
-        path = self.folder / "regret.csv"
-        self.table.to_csv(path, index=False)
-        return [path, *write_figures(self)]
+        self.folder.mkdir(parents=True, exist_ok=True)
+        table = self.folder / "regret.csv"
+        self.table.to_csv(table, index=False)
+        film = write_film(self)
+        figures = write_figures(self)
+        page = write_page(self, film)
+        return [page, table, *figures, *([film.path] if film else [])]
+
+    @cached_property
+    def objective(self) -> Objective:
+        """What was maximised."""
+        return build_objective(self.studies[0])
+
+    @cached_property
+    def histories(self) -> "list[History]":
+        """What the optimizers believed over time, where it can be drawn."""
+        from orchestrator.posterior import histories
+
+        return list(histories(self.studies, self.frame, frames=FRAMES[min(self.objective.dim, 2)]))
+
+
+FRAMES = {1: 60, 2: 24}
+"""Positions of the slider; two-dimensional posteriors take more room."""
+
+
+@dataclass(frozen=True)
+class Film:
+    """The best trial in motion, for objectives that can be filmed."""
+
+    path: Path
+    trial: int
+    study: str
+    value: float
+
+
+def write_film(report: Report) -> Film | None:
+    """Film the trial with the best true value, where the objective knows how."""
+    from orchestrator.posterior import points_of
+
+    render = getattr(report.objective, "render", None)
+    if render is None or report.frame["value"].isna().all():
+        return None
+    best = report.frame.loc[[report.frame["value"].idxmax()]]
+    path = report.folder / "best.gif"
+    render(points_of(best, report.objective)[0], path)
+    return Film(path, int(best["number"].iloc[0]), str(best["study"].iloc[0]), float(best["value"].iloc[0]))
+
+
+def _pair(row: "pd.Series[Any]", name: str) -> tuple[float, float]:
+    return float(row[f"{name}_mean"]), float(row[f"{name}_sem"])
 
 
 def band_curves(frame: DataFrame, column: str) -> Iterator[tuple[str, DataFrame]]:

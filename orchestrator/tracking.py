@@ -32,7 +32,7 @@ SETTINGS = {
 """A server that is away is tried again by us, from the journal: MLflow itself would wait for minutes."""
 POLL_SECONDS = 1.0
 LONGEST_PAUSE = 15.0
-PATIENCE = {"": 60.0, "busy": 120.0, "ok": 8.0, "down": 0.0}
+PATIENCE = {"": 60.0, "busy": 120.0, "ok": 8.0, "down": 0.5}
 """How long the driver waits at the end, by the last news: still starting, writing the report, writing, no answer."""
 
 
@@ -112,6 +112,8 @@ class Follower:
         """Let the follower write the rest, while it gets answers; then end it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
+        if self._news == "down":
+            self._heard = time.monotonic()  # the server may be back: one more chance
         while self._process.poll() is None and time.monotonic() - self._heard < self._patience():
             time.sleep(0.02)
         if self._process.poll() is None:
