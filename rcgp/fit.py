@@ -17,7 +17,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -76,6 +76,10 @@ class Data:
     z: Array
     factor: Array
     shift: Array
+
+    def rows(self, rows: Any) -> Data:
+        """Some of the rows: a mask or indices."""
+        return Data(self.X[rows], self.z[rows], self.factor[rows], self.shift[rows])
 
     @classmethod
     def trusted(cls, X: Array, z: Array) -> Self:

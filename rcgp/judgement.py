@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -47,7 +47,8 @@ class Scaling:
 class Judgement:
     """Noise factor J and shift m_w/sigma^2 of every row (`n`; J infinite: left out), hyper-parameters and scale.
 
-    `fitted_at` is the number of rows at the last fit, `anchor` the anchor model's own hyper-parameters where it has them.
+    `fitted_at` is the number of rows at the last fit, `anchor` the anchor model's own hyper-parameters where it has them,
+    `active` which rows the model is built on where it is not all of them.
     """
 
     scaling: Scaling
@@ -57,6 +58,8 @@ class Judgement:
     fitted_at: int
     inflation: float = 1.0
     anchor: Hyperparameters | None = None
+    active: Mask | None = None
+    _belief: Belief | None = field(default=None, repr=False, compare=False)
 
     @property
     def weights(self) -> Array:
@@ -66,14 +69,35 @@ class Judgement:
     @property
     def kept(self) -> Mask:
         """Which rows (`n`, boolean) have any influence."""
-        return np.isfinite(self.factor)
+        finite = np.isfinite(self.factor)
+        return finite if self.active is None else finite & self.active
 
     def belief(self, X: Array, y: Array, kernel: str) -> Belief:
-        """The posterior this judgement leads to, given all rows `X` (`n x d`) and `y` (`n`)."""
-        kept, noise = self.kept, self.hyper.noise
-        targets = self.scaling.to_scaled(y[kept]) - noise * self.shift[kept]
-        belief = Belief.condition(X[kept], targets, noise * self.factor[kept], self.hyper.lengthscale, kernel, noise)
-        return replace(belief, inflation=self.inflation)
+        """The posterior this judgement leads to, given all rows `X` (`n x d`) and `y` (`n`); computed once."""
+        if self._belief is None:
+            kept, noise = self.kept, self.hyper.noise
+            targets = self.scaling.to_scaled(y[kept]) - noise * self.shift[kept]
+            belief = Belief.condition(
+                X[kept], targets, noise * self.factor[kept], self.hyper.lengthscale, kernel, noise
+            )
+            object.__setattr__(self, "_belief", replace(belief, inflation=self.inflation))
+        assert self._belief is not None
+        return self._belief
+
+    def restricted(self, rows: Mask) -> Judgement:
+        """The judgement of some of its rows (boolean, `n`), with the fit as far back as it was."""
+        fitted_at = int(rows.sum()) - (len(rows) - self.fitted_at)
+        factor, shift = self.factor[rows], self.shift[rows]
+        return replace(self, factor=factor, shift=shift, fitted_at=fitted_at, active=None, _belief=None)
+
+    def spread_over(self, rows: Mask, before: Judgement | None) -> Judgement:
+        """The judgement of all rows, this one being that of `rows` (boolean, `n`): the others keep their last verdict."""
+        factor, shift = np.ones(len(rows)), np.zeros(len(rows))
+        if before is not None:
+            factor[: len(before.factor)], shift[: len(before.shift)] = before.factor, before.shift
+        factor[rows], shift[rows] = self.factor, self.shift
+        fitted_at = len(rows) - (int(rows.sum()) - self.fitted_at)
+        return replace(self, factor=factor, shift=shift, fitted_at=fitted_at, active=rows)
 
     def to_data(self) -> dict[str, Any]:
         """Plain data that JSON can hold; an infinite factor is written as None."""
@@ -85,19 +109,26 @@ class Judgement:
             "fitted_at": self.fitted_at,
             "inflation": self.inflation,
             "anchor": self.anchor and _hyper_to_data(self.anchor),
+            "active": None if self.active is None else np.flatnonzero(self.active).tolist(),
         }
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
         """The judgement that `to_data` wrote, bit for bit."""
+        factor = np.array([math.inf if value is None else value for value in data["factor"]], dtype=float)
+        active = None
+        if data["active"] is not None:
+            active = np.zeros(len(factor), dtype=bool)
+            active[data["active"]] = True
         return cls(
             scaling=Scaling(*data["scaling"]),
             hyper=_hyper_from_data(data["theta"]),
-            factor=np.array([math.inf if value is None else value for value in data["factor"]], dtype=float),
+            factor=factor,
             shift=np.array(data["shift"], dtype=float),
             fitted_at=data["fitted_at"],
             inflation=data["inflation"],
             anchor=data["anchor"] and _hyper_from_data(data["anchor"]),
+            active=active,
         )
 
 

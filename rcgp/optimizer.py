@@ -16,7 +16,7 @@ from scipy.stats import qmc
 from rcgp.acquisition import Maximizer, Projection
 from rcgp.confidence import make_schedule
 from rcgp.gaussian import Array, Belief, NotPositiveDefiniteError, leave_one_out
-from rcgp.judgement import SUSPECT_FACTOR, Judgement, Scaling
+from rcgp.judgement import SUSPECT_FACTOR, Judgement, Mask, Scaling
 from rcgp.surrogates import (
     AdaptiveSurrogate,
     DiagnosticsSurrogate,
@@ -77,15 +77,15 @@ class Optimizer:
         corruptions: int | str,
         project: Projection | None,
         avoid_repeats: bool,
+        max_rows: int,
     ) -> None:
         self.algorithm, self.dim, self.seed, self.n_initial = algorithm, dim, seed, n_initial
         self._surrogate, self._corruptions = surrogate, corruptions
         self._schedule = make_schedule(schedule, horizon=horizon, scale=scale)
-        self._project, self._avoid_repeats = project, avoid_repeats
+        self._project, self._avoid_repeats, self._max_rows = project, avoid_repeats, max_rows
         self._maximizer = Maximizer(dim, seed)
         self._X, self._y = np.empty((0, dim)), np.empty(0)
         self._judgement: Judgement | None = None
-        self._belief: Belief | None = None
         self.failures = 0
 
     @property
@@ -117,8 +117,29 @@ class Optimizer:
         judged = 0 if self._judgement is None else len(self._judgement.factor)
         if self._surrogate is None or self.n < max(1, self.n_initial) or judged == self.n:
             return
-        self._judgement = self._surrogate.judge(self._X, self._y, self._judgement)
-        self._belief = None
+        rows = self._active_rows(judged)
+        if rows is None:
+            self._judgement = self._surrogate.judge(self._X, self._y, self._judgement)
+            return
+        before = self._judgement
+        known = None if before is None else before.restricted(rows[:judged])
+        self._judgement = self._surrogate.judge(self._X[rows], self._y[rows], known).spread_over(rows, before)
+
+    def _active_rows(self, judged: int) -> Mask | None:
+        """Which rows (`n`, boolean) the model is built on: all (None) up to `max_rows`, then a bounded choice of them.
+
+        A quarter are the best that are believed, a quarter (and all not yet judged) the latest, the rest evenly spread.
+        """
+        if self.n <= self._max_rows:
+            return None
+        quarter, rows = self._max_rows // 4, np.zeros(self.n, dtype=bool)
+        rows[min(judged, self.n - quarter) :] = True
+        believed = np.where(np.isfinite(self._y) & (self.weights() > 1.0 / SUSPECT_FACTOR) & ~rows, self._y, -np.inf)
+        rows[np.argsort(-believed, kind="stable")[:quarter]] = True
+        others = np.flatnonzero(~rows)
+        count = max(0, min(len(others), self._max_rows - int(rows.sum())))
+        rows[others[np.linspace(0, len(others) - 1, count).astype(int)]] = True
+        return rows
 
     def weights(self) -> Array:
         """u^2 in [0, 1] of every observation, shape `n`; 1 is full trust. Not yet judged rows count as trusted."""
@@ -182,15 +203,13 @@ class Optimizer:
         self._X = np.array(state["X"], dtype=float).reshape(-1, self.dim)
         self._y = np.array([float(value) for value in state["y"]])
         self._judgement = None if state["judgement"] is None else Judgement.from_data(state["judgement"])
-        self._belief, self.failures = None, state["failures"]
+        self.failures = state["failures"]
 
     def _current_belief(self) -> Belief:
         assert self._judgement is not None
         assert self._surrogate is not None
-        if self._belief is None:
-            judged = len(self._judgement.factor)
-            self._belief = self._judgement.belief(self._X[:judged], self._y[:judged], self._surrogate.kernel)
-        return self._belief
+        judged = len(self._judgement.factor)
+        return self._judgement.belief(self._X[:judged], self._y[:judged], self._surrogate.kernel)
 
     def _expected(self) -> Array:
         """What the model expects at every observation without it, shape `n`, in the objective's units."""
@@ -259,6 +278,7 @@ def make_optimizer(
     schedule: str | None = None,
     scale: float | None = None,
     corruptions: int | str = "estimated",
+    max_rows: int = 1500,
     **options: Any,
 ) -> Optimizer:
     """The optimizer of that name on the unit cube of dimension `dim`.
@@ -266,13 +286,19 @@ def make_optimizer(
     `n_initial` scrambled Sobol points come first. `horizon` is the number of trials, where known (the theory schedule needs it).
     `project` rounds points to those that can be tried; with `avoid_repeats` none is asked twice while others are left.
     `schedule` is "practical" (default), "paper" or "theory"; `scale` its multiplier. `corruptions` is their assumed number in
-    the theory schedule: "estimated" from the weights, or fixed. Further options are those of the algorithm's surrogate.
+    the theory schedule: "estimated" from the weights, or fixed. Past `max_rows` observations the model is built on that many of
+    them, so that a suggestion's cost stays bounded. Further options are those of the algorithm's surrogate.
     """
     if name not in SURROGATES:
         raise ValueError(
             f"Unknown algorithm {name!r}{_did_you_mean(name, ALGORITHMS)}: choose one of {', '.join(ALGORITHMS)}."
         )
-    for argument, value, least in (("dim", dim, 1), ("seed", seed, 0), ("n_initial", n_initial, 1)):
+    for argument, value, least in (
+        ("dim", dim, 1),
+        ("seed", seed, 0),
+        ("n_initial", n_initial, 1),
+        ("max_rows", max_rows, 20),
+    ):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"{argument} must be a whole number of at least {least}, got {value!r}.")
     if isinstance(corruptions, str) and corruptions != "estimated":
@@ -291,6 +317,7 @@ def make_optimizer(
         corruptions=corruptions,
         project=project,
         avoid_repeats=avoid_repeats,
+        max_rows=max_rows,
     )
 
 

@@ -33,12 +33,14 @@ from rcgp.weights import PlateauIMQ
 class Surrogate:
     """What all five share: the kernel, and when to fit again.
 
-    Every observation refits while there are few; past `eager` rows a fit waits for `n // patience` new ones.
+    Every observation refits while there are few; past `eager` rows a fit waits for `n // patience` new ones, and past
+    `fit_rows` it sees an evenly spread choice of so many: more rows hardly move a handful of hyper-parameters.
     """
 
     kernel: str = "rbf"
     eager: int = 40
     patience: int = 20
+    fit_rows: int = 500
 
     def __post_init__(self) -> None:
         if self.kernel not in KERNELS:
@@ -59,6 +61,8 @@ class Surrogate:
         if not due or len(data.z) < 3 or np.ptp(data.z) == 0.0:
             return start or default
         starts = [default] if start is None else [start] if len(data.z) > self.eager else [start, default]
+        if len(data.z) > self.fit_rows:
+            data = data.rows(np.linspace(0, len(data.z) - 1, self.fit_rows).astype(int))
         return fit(data, starts, self.kernel, score).hyper
 
 
@@ -98,7 +102,8 @@ class StudentTSurrogate(Surrogate):
         factor, shift = np.where(kept, 1.0, np.inf), np.zeros(len(y))
         judgement = Judgement(scaling, hyper, factor, shift, _fitted_at(len(y), due, previous))
         distance = float(z @ judgement.belief(X, y, self.kernel).alpha)
-        return replace(judgement, inflation=(self.nu + distance - 2.0) / (self.nu + len(z) - 2.0))
+        inflation = (self.nu + distance - 2.0) / (self.nu + len(z) - 2.0)
+        return replace(judgement, inflation=inflation, _belief=None)
 
 
 @dataclass(frozen=True)
@@ -129,7 +134,7 @@ class DiagnosticsSurrogate(Surrogate):
             kept = finite.copy()
             if previous is not None:
                 kept[: len(previous.factor)] &= previous.kept
-        return GaussianSurrogate(self.kernel, self.eager, self.patience).on_rows(X, y, kept, previous)
+        return GaussianSurrogate(self.kernel, self.eager, self.patience, self.fit_rows).on_rows(X, y, kept, previous)
 
     def _believable(self, X: Array, y: Array, previous: Judgement | None) -> Mask:
         """Rows within the `level` quantile of the Student-t predictive distribution, as booleans of shape `n`."""
@@ -179,7 +184,7 @@ class RobustSurrogate(Surrogate):
         """Hyper-parameters, noise factor and shift (`n`) of the RCGP with centre 0."""
         factor, shift = PlateauIMQ(width, decay)(z)
         kept = factor < VANISHED
-        data = Data(X[kept], z[kept], factor[kept], shift[kept])
+        data = Data(X, z, factor, shift).rows(kept)
         return self.refit(data, leave_one_out_score(POWERS[self.recipe]), start, due=due), factor, shift
 
 
@@ -330,7 +335,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         mean, _ = anchor.belief(X, y, self.kernel).mean_and_variance(X)
         factor, shift = PlateauIMQ(width, 1.0)(z - mean)
         kept = factor < VANISHED
-        data = Data(X[kept], z[kept], factor[kept], shift[kept])
+        data = Data(X, z, factor, shift).rows(kept)
         own = self.refit(data, leave_one_out_score(POWERS["paper"]), _hyper(previous), due=due)
         return Judgement(scaling, own, factor, shift, _fitted_at(n, due, previous), anchor=hyper)
 

@@ -208,3 +208,16 @@ def test_the_papers_recipe_runs_under_its_name(name: str) -> None:
     optimizer = make_optimizer(name, 1, seed=0, n_initial=4, recipe="paper")
     points = run(optimizer, 25)
     assert np.abs(points - 0.7).min() < 0.1
+
+
+def test_past_max_rows_the_model_stays_bounded_and_restorable() -> None:
+    optimizer = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=5, max_rows=40)
+    run(optimizer, 70, lambda x: 1e4 if optimizer.n in (20, 60) else peak(x))
+    state = json.loads(json.dumps(optimizer.state_dict(), allow_nan=False))
+    assert len(state["judgement"]["active"]) == 40
+    assert len(optimizer.weights()) == 70
+    assert (optimizer.weights()[[20, 60]] < 0.5).all()
+    restored = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=5, max_rows=40)
+    restored.load_state_dict(state)
+    np.testing.assert_array_equal(optimizer.ask(), restored.ask())
+    assert np.abs(optimizer.ask() - 0.7).max() < 0.2
