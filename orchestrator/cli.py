@@ -1,4 +1,4 @@
-"""The command line: orchestrate run | resume | list | show | report | ui | sync."""
+"""The command line: orchestrate run | resume | list | show | report | ui | sync | check."""
 
 import signal
 import sys
@@ -183,6 +183,25 @@ def sync(name: Name, tracking_uri: TrackingUri = None, root: Root = None) -> Non
     from orchestrator.tracking import sync as write
 
     typer.echo(write(Run.open(storage_root(root), name), tracking_uri))
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(help="A cluster file, such as cluster.yaml.", show_default=False)],
+    campaign: Annotated[
+        list[str] | None,
+        typer.Option(help="Campaign that will run there; may be repeated.", show_default="any shipped"),
+    ] = None,
+) -> None:
+    """Check a cluster file without the cluster: Ray's schema, versions, resources, open doors, secrets."""
+    from orchestrator.check import check as problems
+
+    found = problems(file, campaign or [])
+    for problem in found:
+        typer.echo(f"error: {file}: {problem}", err=True)
+    if found:
+        raise typer.Exit(2)
+    typer.echo(f"{file}: nothing wrong.")
 
 
 def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None) -> None:
