@@ -43,9 +43,9 @@ def launch(folder: Path, *arguments: str) -> subprocess.Popen:
     )
 
 
-def kill_and_resume(folder: Path, moments: list[int], *options: str) -> list[dict]:
+def kill_and_resume(folder: Path, moments: list[int], *options: str, **changes) -> list[dict]:
     """Start a run, SIGKILL its driver when so many evaluations have begun, and resume it until it is complete."""
-    (folder / "test.yaml").write_text(json.dumps(plan(folder)))
+    (folder / "test.yaml").write_text(json.dumps(plan(folder, **changes)))
     process = launch(folder, "run", "test.yaml", *options)
     for moment in moments:
         while len(calls(folder)) < moment:
@@ -86,6 +86,22 @@ def test_a_driver_on_ray_killed_at_five_seeded_moments_resumes_to_the_uninterrup
     moments = sorted(random.Random(6).sample(range(1, 34), 5))
     records = kill_and_resume(tmp_path, moments)
     assert_equal_and_nothing_lost(records, uninterrupted(tmp_path), tmp_path, kills=5)
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(900)
+def test_a_killed_driver_of_a_parallel_study_loses_and_doubles_nothing(tmp_path):
+    moments = sorted(random.Random(7).sample(range(2, 33), 3))
+    records = kill_and_resume(tmp_path, moments, workers=2, resources={"cpus": 0.5})
+    assert sorted(o.number for o in observations(records)) == list(range(34))
+    suggested = [r["number"] for r in records if r["kind"] == "suggestion"]
+    assert suggested == list(range(34)), "a lost trial is the same trial"
+    charged = [r["number"] for r in records if r["kind"] == "charge"]
+    assert len(charged) == len(set(charged)) == 4
+    ledger = read(tmp_path / "runs/test/journals/a2-rcgp-ucb.crash.seed0.ledger.jsonl")
+    assert sum(r.get("corrupted", False) for r in ledger) == 4, "overspend 0"
+    assert len(calls(tmp_path)) <= 34 + 2 * 3, "at most the trials in flight run again"
 
 
 CLUSTER = """
