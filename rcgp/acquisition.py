@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from rcgp.gaussian import Array, Belief
+from rcgp.gaussian import Array, Belief, Mask
 
 Projection = Callable[[Array], Array]
 """Rounds points of the cube (`m x d`) to points that can be tried, row by row."""
@@ -39,8 +39,7 @@ class Maximizer:
         spread = (self._sobol + rng.random(self.dim)) % 1.0  # type: ignore[attr-defined]
         if not len(belief.X):
             return spread
-        means, _ = belief.mean_and_variance(belief.X)
-        incumbents = belief.X[np.argsort(-means, kind="stable")[: max(4, self.refined)]]
+        incumbents = belief.X[np.argsort(-belief.mean(belief.X), kind="stable")[: max(4, self.refined)]]
         return np.concatenate([spread, self._around(incumbents, belief.lengthscale, rng), incumbents])
 
     def _around(self, incumbents: Array, lengthscale: Array, rng: np.random.Generator) -> Array:
@@ -67,15 +66,17 @@ class Maximizer:
         sure of the optimum would otherwise send every free worker to the same place.
         """
         candidates = self.candidates(belief, rng)
-        starts = _spread_best(candidates, belief.ucb(candidates, multiplier), self.refined)
-        everything = np.concatenate([self._refine(starts, belief, multiplier), candidates])
+        values = belief.ucb(candidates, multiplier)
+        refined = self._refine(_spread_best(candidates, values, self.refined), belief, multiplier)
+        everything, known = np.concatenate([candidates, refined]), len(candidates)
         if project is not None:
-            everything = project(everything)
-        if forbidden is not None and len(forbidden):
-            everything = _without(everything, forbidden)
-        if pending is not None and len(pending):
-            everything = _apart(everything, pending)
-        best: Array = everything[np.argmax(belief.ucb(everything, multiplier))]
+            everything, known = project(everything), 0
+        values = np.concatenate([values[:known], belief.ucb(everything[known:], multiplier)])
+        allowed = np.ones(len(everything), dtype=bool)
+        for excluded in (_taken(everything, forbidden), _crowded(everything, pending)):
+            if (allowed & ~excluded).any():
+                allowed &= ~excluded
+        best: Array = everything[np.argmax(np.where(allowed, values, -np.inf))]
         return best
 
     def _refine(self, starts: Array, belief: Belief, multiplier: float) -> Array:
@@ -105,15 +106,17 @@ def _spread_best(candidates: Array, values: Array, count: int) -> Array:
     return candidates[chosen]
 
 
-def _without(points: Array, forbidden: Array) -> Array:
-    """`points` without those equal to a forbidden one, or all of them if none is left."""
+def _taken(points: Array, forbidden: Array | None) -> Mask:
+    """Which `points` (`m x d`) equal a forbidden one, as booleans of shape `m`."""
+    if forbidden is None:
+        return np.zeros(len(points), dtype=bool)
     taken = {row.tobytes() for row in np.ascontiguousarray(forbidden) + 0.0}
-    keep = np.array([row.tobytes() not in taken for row in np.ascontiguousarray(points) + 0.0])
-    return points[keep] if keep.any() else points
+    return np.array([row.tobytes() in taken for row in np.ascontiguousarray(points) + 0.0])
 
 
-def _apart(points: Array, pending: Array) -> Array:
-    """`points` at least 0.02 sqrt(d) from every pending one (less when more than 8 are), or all if none is left."""
+def _crowded(points: Array, pending: Array | None) -> Mask:
+    """Which `points` (`m x d`) are within 0.02 sqrt(d) of a pending one (less when more than 8 are), as booleans."""
+    if pending is None or not len(pending):
+        return np.zeros(len(points), dtype=bool)
     radius = 0.02 * np.sqrt(points.shape[1]) * min(1.0, 8.0 / len(pending))
-    keep = cdist(points, pending).min(axis=1) >= radius
-    return points[keep] if keep.any() else points
+    return cdist(points, pending).min(axis=1) < radius

@@ -19,6 +19,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def _rbf(s: Array) -> tuple[Array, Array]:
@@ -62,8 +63,10 @@ def cholesky(matrix: Array) -> Array:
 
 def inverse_from(factor: Array) -> Array:
     """Inverse of the matrix (`n x n`) whose lower Cholesky factor is given."""
-    inverse, _ = lapack.dpotri(factor, lower=True)
-    return np.tril(inverse) + np.tril(inverse, -1).T
+    inverse, _ = lapack.dpotri(factor, lower=True)  # the upper triangle stays the factor's: zero
+    inverse += inverse.T
+    inverse[np.diag_indices(len(inverse))] *= 0.5
+    return inverse
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,11 @@ class Belief:
         gram[np.diag_indices(len(X))] = 1.0 + noises
         inverse = inverse_from(cholesky(gram))
         return cls(X, lengthscale, kernel, noise, inverse, inverse @ targets)
+
+    def mean(self, points: Array) -> Array:
+        """Mean of the latent objective, shape `m`, at `points` (`m x d`)."""
+        k, _ = KERNELS[self.kernel](squared_distance(points, self.X, self.lengthscale))
+        return k @ self.alpha
 
     def mean_and_variance(self, points: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent objective, both of shape `m`, at `points` (`m x d`)."""

@@ -10,9 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from rcgp.fit import Hyperparameters
-from rcgp.gaussian import Array, Belief
-
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
+from rcgp.gaussian import Array, Belief, Mask
 
 SUSPECT_FACTOR = 2.0
 """A row whose noise factor reaches this is no longer trusted: it neither scales, fits nor judges others."""

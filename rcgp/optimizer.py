@@ -15,8 +15,8 @@ from scipy.stats import qmc
 
 from rcgp.acquisition import Maximizer, Projection
 from rcgp.confidence import make_schedule
-from rcgp.gaussian import Array, Belief, NotPositiveDefiniteError, leave_one_out
-from rcgp.judgement import SUSPECT_FACTOR, Judgement, Mask, Scaling
+from rcgp.gaussian import Array, Belief, Mask, NotPositiveDefiniteError, leave_one_out
+from rcgp.judgement import SUSPECT_FACTOR, Judgement, Scaling
 from rcgp.surrogates import (
     AdaptiveSurrogate,
     DiagnosticsSurrogate,
@@ -178,8 +178,7 @@ class Optimizer:
         self.update()
         if self._judgement is None:
             return int(np.argmax(np.where(np.isfinite(self._y), self._y, -np.inf)))
-        mean, _ = self._current_belief().mean_and_variance(self._X)
-        return int(np.argmax(mean))
+        return int(np.argmax(self._current_belief().mean(self._X)))
 
     def state_dict(self) -> dict[str, Any]:
         """Everything `ask` depends on besides the constructor's arguments, as data that strict JSON can hold."""
@@ -215,7 +214,7 @@ class Optimizer:
         """What the model expects at every observation without it, shape `n`, in the objective's units."""
         assert self._judgement is not None
         belief, judgement = self._current_belief(), self._judgement
-        mean, _ = belief.mean_and_variance(self._X)
+        mean = belief.mean(self._X)
         kept = judgement.kept
         residual, _ = leave_one_out(belief, judgement.shift[kept])
         mean[kept] = judgement.scaling.to_scaled(self._y[kept]) - residual

@@ -24,8 +24,8 @@ from rcgp.fit import (
     marginal_likelihood,
     student_t_likelihood,
 )
-from rcgp.gaussian import KERNELS, Array, Belief, leave_one_out, squared_distance
-from rcgp.judgement import SUSPECT_FACTOR, Judgement, Mask, Scaling
+from rcgp.gaussian import KERNELS, Array, Belief, Mask, leave_one_out, squared_distance
+from rcgp.judgement import SUSPECT_FACTOR, Judgement, Scaling
 from rcgp.weights import PlateauIMQ
 
 

@@ -212,7 +212,7 @@ def test_the_papers_recipe_runs_under_its_name(name: str) -> None:
 
 def test_past_max_rows_the_model_stays_bounded_and_restorable() -> None:
     optimizer = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=5, max_rows=40)
-    run(optimizer, 70, lambda x: 1e4 if optimizer.n in (20, 60) else peak(x))
+    points = run(optimizer, 70, lambda x: 1e4 if optimizer.n in (20, 60) else peak(x))
     state = json.loads(json.dumps(optimizer.state_dict(), allow_nan=False))
     assert len(state["judgement"]["active"]) == 40
     assert len(optimizer.weights()) == 70
@@ -220,4 +220,4 @@ def test_past_max_rows_the_model_stays_bounded_and_restorable() -> None:
     restored = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=5, max_rows=40)
     restored.load_state_dict(state)
     np.testing.assert_array_equal(optimizer.ask(), restored.ask())
-    assert np.abs(optimizer.ask() - 0.7).max() < 0.2
+    assert np.abs(points[optimizer.recommend()] - 0.7).max() < 0.1
