@@ -2,9 +2,10 @@
 
 First an experiment is written as many projects have one: a run for each configuration, with its parameters and a metric,
 from a manual random search in which two numbers were mistyped. Then `RCGPSearch.from_results` takes it from there: the old
-runs are the first observations, believed as far as they deserve, and Tune spends its trials where they are worth most.
+runs are the first observations, believed as far as they deserve, and Tune spends its trials where they are worth most. The
+typo of -20 is seen at once. The one of 0 might be true: trials are sent there, contradict it, and then it is doubted as well.
 
-    python examples/continue_from_mlflow.py [--trials 12]
+    python examples/continue_from_mlflow.py [--trials 24]
 """
 
 import argparse
@@ -47,7 +48,7 @@ def train(config: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=12)
+    parser.add_argument("--trials", type=int, default=24)
     trials = parser.parse_args().trials
     uri = f"sqlite:///{Path(tempfile.mkdtemp()) / 'mlflow.db'}"
     fill_experiment(uri)
