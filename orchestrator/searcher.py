@@ -232,7 +232,7 @@ class RCGPSearch(Searcher):
         """The next configuration, or None while it is being computed in the background."""
         space = self._ready()
         if trial_id in self._pending:
-            return space.varying(space.config(self._pending[trial_id].x))
+            return self._for_tune(space.config(self._pending[trial_id].x))
         if self._queue:
             config = self._queue.pop(0)
             return self._start(trial_id, space.encode(config), config)
@@ -456,7 +456,12 @@ class RCGPSearch(Searcher):
     def _start(self, trial_id: str, x: Array, config: Mapping[Any, Any]) -> dict[Any, Any]:
         self._pending[trial_id] = Pending(self._suggested, x, seen=len(self._rows))
         self._suggested += 1
-        return self._ready().varying(config)
+        return self._for_tune(config)
+
+    def _for_tune(self, config: Mapping[Any, Any]) -> dict[Any, Any]:
+        """Tune adds the constants of its own `param_space`; those of a space given here it does not know."""
+        space = self._ready()
+        return space.complete(config) if self._given else space.varying(config)
 
     def _next_point(self) -> Array | None:
         """A point, computed here while that is quick or nobody waits, else in a thread: None until it is there."""

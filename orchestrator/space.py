@@ -26,6 +26,7 @@ from orchestrator.plain import from_plain, to_plain
 
 Array = npt.NDArray[np.float64]
 Path = tuple[Any, ...]
+DIGITS = 6  # a millionth of its range tells two values of a float apart: closer ones count as the same point
 FUNCTION_PLACEHOLDER = "__fn_ph"  # what `Tuner` puts in the place of a `sample_from` before a searcher sees the space
 
 
@@ -45,7 +46,9 @@ class Number:
     def project(self, u: Array) -> Array:
         """The nearest points that can be tried; `u` and the result have shape `m x 1`."""
         clipped = np.clip(u, 0.0, 1.0)
-        return clipped if self.step is None else self._locate(self._round(self._value(clipped)))
+        if self.step is None:
+            return cast(Array, np.round(clipped, DIGITS))
+        return self._locate(self._round(self._value(clipped)))
 
     def decode(self, u: Array) -> float | int:
         """The value at coordinate `u` (shape `1`): twelve digits are enough, and people read them."""
@@ -57,8 +60,9 @@ class Number:
 
     def encode(self, value: Any) -> Array:
         """The coordinate (shape `1`) of a value that can be tried."""
-        number = self._checked(value)
-        return np.clip(self._locate(np.array([number])), 0.0, 1.0)
+        u = np.clip(self._locate(np.array([self._checked(value)])), 0.0, 1.0)
+        near = np.round(u, DIGITS)
+        return near if self.step is None and abs(u - near) < 1e-10 else u  # a value that was decoded comes back exactly
 
     def _checked(self, value: Any) -> float:
         if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
@@ -187,9 +191,13 @@ class TuneSpace:
         """The whole configuration at `x` (shape `dim`), constants included."""
         return self._filled([dimension.decode(x[where]) for dimension, where in self._slices()])
 
+    def complete(self, config: Mapping[Any, Any]) -> dict[Any, Any]:
+        """A configuration of the parameters with the constants added."""
+        return self._filled(self._values(config))
+
     def varying(self, config: Mapping[Any, Any]) -> dict[Any, Any]:
         """The branches of a configuration that vary, as Tune wants them suggested: it merges in the constants itself."""
-        return cast(dict[Any, Any], _branches(self._filled(self._values(config)), set(self.paths)))
+        return cast(dict[Any, Any], _branches(self.complete(config), set(self.paths)))
 
     def encode(self, config: Mapping[Any, Any]) -> Array:
         """The point (shape `dim`) of a configuration, nested or with `outer/inner` keys."""
