@@ -76,11 +76,12 @@ def _cards(report: Report) -> list[dict[str, str]]:
     if "to_baseline_mean" in table and first["to_baseline_mean"] < 0:
         ratio = (first["cumulative_regret_mean"] - first["to_baseline_mean"]) / first["cumulative_regret_mean"]
         cards.append({"value": f"{ratio:.1f} times less", "label": "than gp-ucb, which trusts every result"})
-    mine = figures[figures["algorithm"] == first["algorithm"]]
-    lies, caught = int(mine["lies"].sum()), int(mine["caught"].sum())
-    if lies:
-        alarms = int(mine["suspects"].sum()) - caught
-        cards.append({"value": f"{caught} of {lies} lies", "label": f"found by it, with {alarms} false alarms"})
+    counts = figures.groupby("algorithm", sort=False)[["lies", "caught", "suspects"]].sum()
+    finder = counts.sort_values("caught", ascending=False, kind="stable").iloc[0]
+    if finder["lies"]:
+        alarms = finder["suspects"] - finder["caught"]
+        found = f"found by {finder.name}, with {alarms} false alarm" + ("" if alarms == 1 else "s")
+        cards.append({"value": f"{finder['caught']} of {finder['lies']} lies", "label": found})
     trials, studies = len(report.frame), report.frame["study"].nunique()
     cards.append(
         {"value": f"{trials:,} trials", "label": f"in {studies} studies, {report.frame['failed'].sum()} failed"}
@@ -181,7 +182,7 @@ def _range(histories: Iterable[History], truth: Any) -> list[float]:
     """Bounds of the values worth seeing: those of the truth where known, else of the honest results."""
     honest = [h.rows.loc[~h.rows["corrupted"] & ~h.rows["failed"], "y_true"].to_numpy() for h in histories]
     values = np.concatenate(honest) if truth is None else truth
-    low, high = np.nanmin(values), np.nanmax(values)
+    low, high = values[np.isfinite(values)].min(), values[np.isfinite(values)].max()
     edge = 0.25 * (high - low) if truth is not None else 0.0
     return [float(low - edge), float(high + edge)]
 
