@@ -143,6 +143,13 @@ class BestTrial:
     expected: float
 
 
+class StateRefused(BaseException):
+    """A saved state that cannot be continued: damaged, missing, or of another space.
+
+    No `Exception`: Tune logs those, forgets all earlier trials, and ends with success after none or one of the others.
+    """
+
+
 class RCGPSearch(Searcher):
     """Search that keeps working when some of the results are lies.
 
@@ -183,7 +190,6 @@ class RCGPSearch(Searcher):
         self._suggested = 0
         self._alarmed = False
         self._errand: Errand[Array] | None = None
-        self._refusal: str | None = None
         self.faults: list[Fault] = []
         self._given = space is not None
         if space is not None:
@@ -279,8 +285,6 @@ class RCGPSearch(Searcher):
 
     def save(self, checkpoint_path: str) -> None:
         """Write everything as strict JSON, whole or not at all."""
-        if self._refusal:
-            raise ValueError(self._refusal)  # never put an empty state in the place of one that was refused
         target = Path(checkpoint_path)
         scratch = target.with_name(f".{target.name}.part")
         with scratch.open("w") as file:
@@ -291,12 +295,14 @@ class RCGPSearch(Searcher):
 
     def restore(self, checkpoint_path: str) -> None:
         """Become the searcher that was saved, settings, space and goal included."""
+        self.set_state(_read_state(checkpoint_path))
+
+    def restore_from_dir(self, checkpoint_dir: str) -> None:
+        """As `restore`, for `Tuner.restore`: what is refused here ends the fit, whatever Tune does about exceptions."""
         try:
-            self.set_state(_read_state(checkpoint_path))
-        except ValueError as error:
-            self._refusal = str(error)  # Tune logs it and starts afresh with one trial: `suggest` must refuse instead
-            raise
-        self._refusal = None
+            super().restore_from_dir(checkpoint_dir)
+        except Exception as error:
+            raise StateRefused(str(error)) from error
 
     def get_state(self) -> dict[str, Any]:
         """All there is to know, as strict JSON."""
@@ -435,8 +441,6 @@ class RCGPSearch(Searcher):
             )
 
     def _ready(self) -> TuneSpace:
-        if self._refusal:
-            raise ValueError(self._refusal)
         if self._space is None:
             raise ValueError("RCGPSearch has no search space: give the Tuner a param_space.")
         if not self._mode:

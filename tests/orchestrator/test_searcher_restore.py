@@ -16,6 +16,7 @@ from ray import cloudpickle, tune
 from trainables import crashes_until_repaired
 
 from orchestrator import RCGPSearch
+from orchestrator.searcher import StateRefused
 
 cloudpickle.register_pickle_by_value(trainables)  # workers do not have the tests on their path
 
@@ -50,7 +51,7 @@ def test_restarted_errors_report_under_new_ids_and_a_changed_space_or_state_is_r
     run = str(tmp_path / "run")
     changed = tune.Tuner.restore(run, crashes_until_repaired, param_space={**space, "x": tune.uniform(0, 2)})
     with pytest.raises(
-        ValueError, match=r"The space changed since the state was saved: x was a number in \[0.0, 1.0\]"
+        StateRefused, match=r"The space changed since the state was saved: x was a number in \[0.0, 1.0\]"
     ):
         changed.fit()
 
@@ -69,7 +70,7 @@ def test_restarted_errors_report_under_new_ids_and_a_changed_space_or_state_is_r
     state = max((tmp_path / "run").glob("searcher-state-*.json"))
     state.write_text(state.read_text()[:-20])
     damaged = tune.Tuner.restore(run, crashes_until_repaired, restart_errored=True)
-    with pytest.raises(ValueError, match="is damaged and holds no searcher state"):
+    with pytest.raises(StateRefused, match="is damaged and holds no searcher state"):
         damaged.fit()
 
 
