@@ -220,7 +220,7 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
     try:
         with tracked(run) as follower:
             ending = runner.execute(run, ray=not no_ray, address=address, listeners=[progress(run, console)])
-            _report(Report.of(run))
+            unwritten = _try_report(Report.of(run))
             typer.echo(f"{'journals':>8}: {run.journals}")
     except KeyboardInterrupt:
         console.print(f"Interrupted; nothing is lost. Continue with: {again}", highlight=False)
@@ -228,12 +228,22 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
     _say_tracked(run, follower, root)
     for key, reason in ending.errors.items():
         typer.echo(f"error: {key}: {reason}", err=True)
-    if ending.errors:
+    if ending.errors or unwritten:
         typer.echo(f"When that is mended, continue with: {again}", err=True)
         raise typer.Exit(1)
     if ending.out_of_time:
         console.print(f"The time limit is reached. Continue with: {again}", highlight=False)
         raise typer.Exit(3)
+
+
+def _try_report(report: "Report") -> bool:
+    """Report; a disk that is full is said and returned, and must not hide what became of the studies."""
+    try:
+        _report(report)
+    except Refused as error:
+        typer.echo(f"error: {error}", err=True)
+        return True
+    return False
 
 
 def _report(report: "Report") -> None:
@@ -242,7 +252,10 @@ def _report(report: "Report") -> None:
     if report.frame.empty:
         typer.echo(f"{report.name}: no trial is finished yet.")
         return
-    files = report.write()
+    try:
+        files = report.write()
+    except OSError as error:
+        raise Refused(f"the report of {report.name} cannot be written ({error.strerror or error}).") from error
     _print_frame("Regret after the last trial, mean and standard error over seeds", printable(report.table))
     for path in files:
         if path.suffix in (".html", ".csv", ".png"):

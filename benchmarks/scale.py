@@ -1,0 +1,217 @@
+"""How far one driver reaches: up to 1,000 workers and 10,000 observations, simulated in virtual time.
+
+    python benchmarks/scale.py [--workers 1 100 1000] [--observations 1000 10000] [--window 40] [--trial-seconds 600]
+
+The optimizer, the adversary and the journal (fsynced) are the real ones and their time is measured; trials take no real
+time, they only end later on the clock. A study's first N trials are quasi-random, so that the model meets N observations
+at once; the figures are of the trials after them. Every configuration runs in a process of its own.
+
+suggest     seconds of one suggestion, as the driver feels it: judging, refitting and the journal included
+stale       results that came back between a suggestion and its own result: what the optimizer could not know
+idle        share of the workers' time spent waiting for the driver, with trials of --trial-seconds on average
+reach       workers that one driver keeps busy at that length of trial: trial seconds / seconds per trial of the driver
+"""
+
+import argparse
+import heapq
+import os
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from typing import TypeVar
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("PYTHONWARNINGS", "ignore")  # inherited by the processes that measure
+
+import numpy as np
+
+from orchestrator.conductor import Conductor
+from orchestrator.journal import FileJournal
+from orchestrator.study import Component, Study, Suggestion
+from orchestrator.trial import LocalGuard, build_objective, evaluate, refuse_to_die
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One point of the grid."""
+
+    algorithm: str
+    workers: int
+    observations: int
+    window: int
+    trial_seconds: float
+    patience: float
+
+    @property
+    def study(self) -> Study:
+        """A study whose model begins at `observations`, with all workers busy, and lasts for `window` trials."""
+        return Study(
+            Component(self.algorithm),
+            Component("hartmann6"),
+            Component("crash", {"value": -10.0, "budget": {"alpha": "1/3"}}),
+            initial=self.observations,
+            trials=self.workers + self.window,
+            workers=self.workers,
+        )
+
+
+@dataclass
+class Simulation:
+    """A driver and its workers: the driver's seconds are real, the workers' are not."""
+
+    setting: Setting
+    journal: FileJournal
+    clock: float = 0.0
+    """The driver's time: real seconds at work, and jumps to the next result when there is nothing to do."""
+    asks: list[float] = field(default_factory=list)
+    tells: list[float] = field(default_factory=list)
+    stale: list[int] = field(default_factory=list)
+    waited: float = 0.0
+    worked: float = 0.0
+
+    def __post_init__(self) -> None:
+        study = self.setting.study
+        self.objective = build_objective(study)
+        self.conductor = Conductor(study, self.objective, self.journal, shared=True)
+        self.guard = LocalGuard(study, self.objective, self.conductor.charge)
+        self.rng = np.random.default_rng(0)
+        self.free = [0.0] * study.workers
+        self.running: list[tuple[float, int, int, Suggestion]] = []
+        self.told = 0
+
+    @property
+    def modelled(self) -> bool:
+        """Whether the quasi-random trials are behind."""
+        return self.told >= self.setting.observations
+
+    def run(self) -> None:
+        """Until the study is over, or the patience is."""
+        deadline = None
+        while (deadline is None or time.perf_counter() < deadline) and (self._absorb() | self._hand_out()):
+            if deadline is None and self.modelled:
+                deadline = time.perf_counter() + self.setting.patience
+
+    def _spend(self, work: Callable[[], T], note: list[float]) -> T:
+        start = time.perf_counter()
+        result = work()
+        seconds = time.perf_counter() - start
+        self.clock += seconds
+        if self.modelled:
+            note.append(seconds)
+        return result
+
+    def _absorb(self) -> bool:
+        """Take in what has come back by now; with no worker free, go to the next result first."""
+        if not self.running:
+            return False
+        if not self.free:
+            self.clock = max(self.clock, self.running[0][0])
+        while self.running and self.running[0][0] <= self.clock:
+            ended, _, known, suggestion = heapq.heappop(self.running)
+            outcome = evaluate(self.conductor.study, self.objective, self.guard, suggestion, refuse_to_die)
+            if self.modelled:
+                self.stale.append(self.told - known)
+            self._spend(lambda s=suggestion, o=outcome: self.conductor.observe(s, o), self.tells)
+            self.told += 1
+            self.free.append(ended)
+        return True
+
+    def _hand_out(self) -> bool:
+        """A trial for one free worker."""
+        if not self.free:
+            return False
+        suggestion = self._spend(self.conductor.next, self.asks)
+        if suggestion is None:
+            del self.asks[-1:]  # nothing left to hand out
+            self.free.clear()
+            return False
+        since = self.free.pop(0)
+        seconds = self.setting.trial_seconds * float(self.rng.lognormal(-0.125, 0.5))
+        if self.modelled:
+            self.waited += max(0.0, self.clock - since)
+            self.worked += seconds
+        heapq.heappush(self.running, (self.clock + seconds, suggestion.number, self.told, suggestion))
+        return True
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a configuration came to."""
+
+    p50: float
+    p95: float
+    tell: float
+    stale: float
+    idle: float
+    megabytes: float
+    journal: float
+    asks: int
+
+
+def measure(setting: Setting) -> Figures:
+    """Simulate one configuration; called in a process of its own, so that its memory is its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        journal = FileJournal(Path(folder) / "study.jsonl")
+        simulation = Simulation(setting, journal)
+        simulation.run()
+        journal.close()
+        size = journal.path.stat().st_size / 1e6
+    asks = np.array(simulation.asks or [np.nan])
+    return Figures(
+        float(np.median(asks)),
+        float(np.quantile(asks, 0.95)),
+        float(np.median(simulation.tells or [np.nan])),
+        float(np.mean(simulation.stale or [np.nan])),
+        simulation.waited / max(simulation.waited + simulation.worked, 1e-9),
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        size,
+        len(simulation.asks),
+    )
+
+
+def table(settings: Iterable[Setting]) -> None:
+    """Measure and print, a line each."""
+    print(
+        f"{'algorithm':14} {'workers':>7} {'observed':>8} {'suggest p50':>11} {'p95':>8} {'tell':>8} {'per s':>8}",
+        end="",
+    )
+    print(f" {'stale':>6} {'idle':>6} {'reach':>7} {'MB':>6} {'journal':>8} {'n':>4}")
+    for s in settings:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            f = pool.submit(measure, s).result()
+        busy = f.p50 + f.tell
+        print(
+            f"{s.algorithm:14} {s.workers:7} {s.observations:8} {f.p50:10.3f}s {f.p95:7.3f}s {f.tell * 1e3:6.1f}ms"
+            f" {1 / busy:8.2f} {f.stale:6.0f} {f.idle:6.1%} {s.trial_seconds / busy:7.0f} {f.megabytes:6.0f}"
+            f" {f.journal:6.1f}MB {f.asks:4}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """The grid, as asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--algorithms", nargs="+", default=["random", "a2-rcgp-ucb"])
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 100, 1000])
+    parser.add_argument("--observations", type=int, nargs="+", default=[1000, 10_000])
+    parser.add_argument("--window", type=int, default=40, help="trials after the first ones")
+    parser.add_argument("--trial-seconds", type=float, default=600.0)
+    parser.add_argument("--patience", type=float, default=120.0, help="real seconds for one configuration's window")
+    given = parser.parse_args()
+    table(
+        Setting(algorithm, workers, observations, given.window, given.trial_seconds, given.patience)
+        for algorithm in given.algorithms
+        for observations in given.observations
+        for workers in given.workers
+    )
+
+
+if __name__ == "__main__":
+    main()

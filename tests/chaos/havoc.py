@@ -1,0 +1,64 @@
+"""An objective that breaks at chosen points and notes when it did; used by import path."""
+
+import os
+import resource
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from faulty import Faulty, enter, misbehave
+
+MORE = 64 << 20
+"""Bytes a process may still take when its memory is to run out."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault that happened: the point it happened at, what it was, and when."""
+
+    point: str
+    kind: str
+    at: float
+
+
+class Havoc(Faulty):
+    """`Faulty`, whose faults leave their moment behind; one spelt `exit always` spares no try."""
+
+    def evaluate(self, x: Any, rng: np.random.Generator, report: Any = None) -> Any:
+        point = np.asarray(x).tobytes().hex()
+        index, tries = enter(Path(self.folder), point)
+        time.sleep(self.seconds)
+        kind, _, always = self.faults.get(str(index), "").partition(" ")
+        if not kind or (tries and not always):
+            with (Path(self.folder) / "done").open("a") as file:
+                file.write(f"{point}\n")
+            return float(-np.sum((np.asarray(x) - (0.3, 0.7)) ** 2)) + 0.01 * float(rng.standard_normal())
+        with (Path(self.folder) / "faults").open("a") as file:
+            file.write(f"{point} {kind}{always} {time.time()}\n")
+        return exhaust() if kind == "allocate" else misbehave(kind)
+
+
+def exhaust() -> int:
+    """Take more memory than there is; the limit is this process's own and lifted again."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    resource.setrlimit(resource.RLIMIT_AS, (used + MORE, hard))
+    try:
+        return len(bytearray(16 * MORE))
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def done(folder: Path) -> list[str]:
+    """The points of all evaluations that came to their end, in order."""
+    file = folder / "done"
+    return file.read_text().split() if file.exists() else []
+
+
+def faults(folder: Path) -> list[Fault]:
+    """Every fault so far."""
+    file = folder / "faults"
+    lines = file.read_text().splitlines() if file.exists() else []
+    return [Fault(point, kind, float(at)) for point, kind, at in (line.split() for line in lines)]
