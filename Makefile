@@ -4,7 +4,7 @@ BIN := .venv/bin
 # One thread per process: studies and trials run in parallel, and BLAS threads would fight over the cores.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test lint slow clean
+.PHONY: install demo test lint slow docs clean
 
 install: .venv/.installed
 
@@ -28,6 +28,9 @@ lint: install
 
 slow: install
 	$(BIN)/python -m pytest -m slow
+
+docs: install
+	$(BIN)/python -m mkdocs build --strict
 
 clean:
 	rm -rf .venv build *.egg-info .mypy_cache .ruff_cache .pytest_cache
