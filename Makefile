@@ -4,7 +4,7 @@ BIN := .venv/bin
 # One thread per process: studies and trials run in parallel, and BLAS threads would fight over the cores.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test lint slow docs clean
+.PHONY: install demo test lint slow chaos docs clean
 
 install: .venv/.installed
 
@@ -28,6 +28,10 @@ lint: install
 
 slow: install
 	$(BIN)/python -m pytest -m slow
+
+# Hundreds of faults, and the table they end in; `make slow` injects a few of each.
+chaos: install
+	CHAOS=long $(BIN)/python -m pytest tests/chaos -m slow
 
 docs: install
 	$(BIN)/python -m mkdocs build --strict

@@ -2,9 +2,11 @@
 
     python benchmarks/scale.py [--workers 1 100 1000] [--observations 1000 10000] [--window 40] [--trial-seconds 600]
 
-The optimizer, the adversary and the journal (fsynced) are the real ones and their time is measured; trials take no real
-time, they only end later on the clock. A study's first N trials are quasi-random, so that the model meets N observations
-at once; the figures are of the trials after them. Every configuration runs in a process of its own.
+The optimizer, the adversary and the journal (fsynced) are the real ones. Their time is measured - processor time, and the
+disk's - so that a busy machine does not show; trials take no real time, they only end later on the clock. A study's first
+N trials are quasi-random, so that the model meets N observations at once; the figures are of a window of trials after them,
+with all workers busy. Idle time and staleness need many rounds of all workers: a queue with the measured seconds gives them.
+Every configuration runs in a process of its own.
 
 suggest     seconds of one suggestion, as the driver feels it: judging, refitting and the journal included
 stale       results that came back between a suggestion and its own result: what the optimizer could not know
@@ -72,9 +74,6 @@ class Simulation:
     """The driver's time: real seconds at work, and jumps to the next result when there is nothing to do."""
     asks: list[float] = field(default_factory=list)
     tells: list[float] = field(default_factory=list)
-    stale: list[int] = field(default_factory=list)
-    waited: float = 0.0
-    worked: float = 0.0
 
     def __post_init__(self) -> None:
         study = self.setting.study
@@ -82,8 +81,8 @@ class Simulation:
         self.conductor = Conductor(study, self.objective, self.journal, shared=True)
         self.guard = LocalGuard(study, self.objective, self.conductor.charge)
         self.rng = np.random.default_rng(0)
-        self.free = [0.0] * study.workers
-        self.running: list[tuple[float, int, int, Suggestion]] = []
+        self.free = study.workers
+        self.running: list[tuple[float, int, Suggestion]] = []
         self.told = 0
 
     @property
@@ -99,9 +98,9 @@ class Simulation:
                 deadline = time.perf_counter() + self.setting.patience
 
     def _spend(self, work: Callable[[], T], note: list[float]) -> T:
-        start = time.perf_counter()
+        start = time.process_time() + self.journal.seconds
         result = work()
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() + self.journal.seconds - start
         self.clock += seconds
         if self.modelled:
             note.append(seconds)
@@ -114,13 +113,11 @@ class Simulation:
         if not self.free:
             self.clock = max(self.clock, self.running[0][0])
         while self.running and self.running[0][0] <= self.clock:
-            ended, _, known, suggestion = heapq.heappop(self.running)
+            _, _, suggestion = heapq.heappop(self.running)
             outcome = evaluate(self.conductor.study, self.objective, self.guard, suggestion, refuse_to_die)
-            if self.modelled:
-                self.stale.append(self.told - known)
             self._spend(lambda s=suggestion, o=outcome: self.conductor.observe(s, o), self.tells)
             self.told += 1
-            self.free.append(ended)
+            self.free += 1
         return True
 
     def _hand_out(self) -> bool:
@@ -130,15 +127,32 @@ class Simulation:
         suggestion = self._spend(self.conductor.next, self.asks)
         if suggestion is None:
             del self.asks[-1:]  # nothing left to hand out
-            self.free.clear()
+            self.free = 0
             return False
-        since = self.free.pop(0)
-        seconds = self.setting.trial_seconds * float(self.rng.lognormal(-0.125, 0.5))
-        if self.modelled:
-            self.waited += max(0.0, self.clock - since)
-            self.worked += seconds
-        heapq.heappush(self.running, (self.clock + seconds, suggestion.number, self.told, suggestion))
+        self.free -= 1
+        seconds = duration(self.rng, self.setting.trial_seconds)
+        heapq.heappush(self.running, (self.clock + seconds, suggestion.number, suggestion))
         return True
+
+
+def duration(rng: np.random.Generator, mean: float) -> float:
+    """How long a trial takes: log-normal, half of them within 0.6 to 1.2 times the mean."""
+    return mean * float(rng.lognormal(-0.125, 0.5))
+
+
+def steady(costs: np.ndarray, workers: int, trial_seconds: float) -> tuple[float, float]:
+    """Share of the workers' time spent waiting for a driver with these costs, and mean staleness, over 20 rounds or more."""
+    rng, clock, waited, worked = np.random.default_rng(1), 0.0, 0.0, 0.0
+    running = [(float(rng.uniform(0, trial_seconds)), 0) for _ in range(workers)]
+    heapq.heapify(running)
+    stale, total = 0, max(20 * workers, 2000)
+    for told in range(total):
+        ended, known = heapq.heappop(running)
+        clock = max(clock, ended) + float(rng.choice(costs))
+        seconds = duration(rng, trial_seconds)
+        stale, waited, worked = stale + told - known, waited + clock - ended, worked + seconds
+        heapq.heappush(running, (clock + seconds, told + 1))
+    return waited / (waited + worked), stale / total
 
 
 @dataclass(frozen=True)
@@ -147,6 +161,7 @@ class Figures:
 
     p50: float
     p95: float
+    mean: float
     tell: float
     stale: float
     idle: float
@@ -163,13 +178,15 @@ def measure(setting: Setting) -> Figures:
         simulation.run()
         journal.close()
         size = journal.path.stat().st_size / 1e6
-    asks = np.array(simulation.asks or [np.nan])
+    asks, tell = np.array(simulation.asks), float(np.median(simulation.tells))
+    idle, stale = steady(asks + tell, setting.workers, setting.trial_seconds)
     return Figures(
         float(np.median(asks)),
         float(np.quantile(asks, 0.95)),
-        float(np.median(simulation.tells or [np.nan])),
-        float(np.mean(simulation.stale or [np.nan])),
-        simulation.waited / max(simulation.waited + simulation.worked, 1e-9),
+        float(np.mean(asks)),
+        tell,
+        stale,
+        idle,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         size,
         len(simulation.asks),
@@ -186,7 +203,7 @@ def table(settings: Iterable[Setting]) -> None:
     for s in settings:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             f = pool.submit(measure, s).result()
-        busy = f.p50 + f.tell
+        busy = f.mean + f.tell
         print(
             f"{s.algorithm:14} {s.workers:7} {s.observations:8} {f.p50:10.3f}s {f.p95:7.3f}s {f.tell * 1e3:6.1f}ms"
             f" {1 / busy:8.2f} {f.stale:6.0f} {f.idle:6.1%} {s.trial_seconds / busy:7.0f} {f.megabytes:6.0f}"

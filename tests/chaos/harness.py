@@ -55,6 +55,8 @@ class Row:
 
 
 TABLE: list[Row] = []
+REMARKS: list[str] = []
+"""What stands under the table."""
 
 
 def enter_row(row: Row, at_least: int = 1) -> None:
@@ -71,6 +73,7 @@ def lines() -> Iterator[str]:
     for r in [*TABLE, total]:
         shown = f"{r.seconds:11.1f}" if r.seconds else " " * 11
         yield f"{r.fault:44} {r.injected:8} {r.lost:6} {r.doubled:8} {r.overspent:10} {shown}  {r.note}".rstrip()
+    yield from REMARKS
 
 
 # --- drivers ----------------------------------------------------------------------------------------------------------

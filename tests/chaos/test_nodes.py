@@ -1,12 +1,12 @@
 """Machines of a cluster: separate `ray start` processes that know each other by a token, and can be switched off."""
 
-import socket
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import uuid4
 
@@ -32,7 +32,6 @@ class Cluster:
         self._sockets = tempfile.mkdtemp(prefix="rc-")  # a socket's path must be short
         port = self.address.rpartition(":")[2]
         self.start("--head", f"--port={port}", "--num-cpus=0", "--include-dashboard=false", f"--system-config={QUICK}")
-        self._await_head()
 
     @property
     def environment(self) -> dict[str, str]:
@@ -40,35 +39,31 @@ class Cluster:
         return ENVIRONMENT | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token)}
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        """Start a machine; the first one is the head."""
+        """Start a machine and wait until it is up; the first one is the head."""
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
         command += [f"--node-ip-address=127.0.0.{len(self._nodes) + 1}", *arguments]
         command += [f"--temp-dir={self._sockets}"] if "--head" in arguments else [f"--address={self.address}"]
-        with (self.folder / "nodes.log").open("ab") as log:
+        path = self.folder / f"node{len(self._nodes)}.log"
+        with path.open("wb") as log:
             node = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log, start_new_session=True)
         self._nodes.append(node)
-        return node
+        while node.poll() is None:
+            if "Ray runtime started" in path.read_text():
+                return node
+            time.sleep(0.1)
+        assert "timed out during startup" in path.read_text(), path.read_text()
+        return self.start(*arguments)  # Ray gives a machine some seconds to start, and a busy one may need more
 
     def worker(self) -> subprocess.Popen[bytes]:
         """A machine with two cores."""
         return self.start("--num-cpus=2", f"--dashboard-agent-listen-port={free_port()}")
-
-    def _await_head(self) -> None:
-        host, _, port = self.address.rpartition(":")
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline:
-            assert self._nodes[0].poll() is None, (self.folder / "nodes.log").read_text()
-            with suppress(OSError):
-                socket.create_connection((host, int(port)), timeout=1).close()
-                return
-            time.sleep(0.1)
-        raise TimeoutError("no head")
 
     def close(self) -> None:
         """Switch all of it off."""
         for node in reversed(self._nodes):
             kill_tree(node.pid)
             node.wait()
+        shutil.rmtree(self._sockets, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")

@@ -13,6 +13,7 @@ from faulty import calls
 from harness import (
     ENVIRONMENT,
     LONG,
+    REMARKS,
     Driver,
     Row,
     audit,
@@ -99,8 +100,8 @@ def test_the_same_on_tune_by_itself(tmp_path):
         kill_tree(driver.pid)
     again = len(done(tmp_path)) - TRIALS
     what = ", ".join(f"{n} x {fault}" for fault, n in faults.items())
-    print(
-        f"\nTune by itself: {TRIALS} trials in {time.time() - start:.0f} s, exit code {ended}, {again} evaluations done"
+    REMARKS.append(
+        f"Tune by itself: {TRIALS} trials in {time.time() - start:.0f} s, exit code {ended}, {again} evaluations done"
         f" again; {what}"
     )
 

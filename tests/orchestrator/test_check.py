@@ -51,7 +51,7 @@ BROKEN = {
     "key of a type misspelt": ("    min_workers: 0\n    max_workers: 8", "    min_worker: 0", "_types.gpu.min_worker'"),
     "provider misspelt": ("  region:", "  regoin:", "provider.regoin: did you mean 'region'?"),
     "provider unknown": ("type: aws", "type: awz", "Unsupported node provider: awz"),
-    "instance misspelt": ("MarketOptions: {MarketType: spot} #", "MarktOptions: {} #", "EC2 knows no 'InstanceMarktOptions'; did"),
+    "instance misspelt": ("MarketOptions: {MarketType: spot} #", "MarktOptions: {} #", "EC2 knows no 'InstanceMarktOptions'"),
     "wrong type": ("max_workers: 12", "max_workers: twelve", "max_workers: 'twelve' is not of type 'integer'."),
     "too many": ("min_workers: 0\n    max_workers: 8", "min_workers: 13\n    max_workers: 13", "smaller than the sum"),
     "resource nobody wants": ("GPU: 1}", "GPU: 1, TPU: 4}", "gpu.resources.TPU: no trial asks for it"),
