@@ -199,7 +199,7 @@ def clean(name: str) -> str:
 def study_tags(run: Run, study: Study) -> dict[str, str]:
     """Whose study this is, and with what it was made."""
     described = json.dumps(study.to_dict())
-    fits = {DEFINITION: described} if len(described) <= 5000 else {}
+    fits = {DEFINITION: described} if len(described) <= 8000 else {}
     return run_tags(run) | {KIND: "study", STUDY: study.key, "orchestrate.fingerprint": study.fingerprint()} | fits
 
 

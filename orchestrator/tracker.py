@@ -220,11 +220,12 @@ class View:
             late = self._objective.optimum is None or not all(math.isfinite(o.value) for o in seen[study.key])
             self._log(self._runs[study.key].id, (rows if late else []) + entries.final_regret_entries(rows))
         self.say("busy")
-        self._write_summary(Report.of(self.run))
+        report = Report.of(self.run)
+        self._write_summary(report, report.files())
         for study in self.run.studies:
             self._set_stage(self._runs[study.key], "complete")
 
-    def _write_summary(self, report: Report) -> None:
+    def _write_summary(self, report: Report, files: Sequence[Path]) -> None:
         """A run for the campaign itself: mean and standard-error curves, the figures, the report, the campaign."""
         found = list(self._mine(SUMMARY, KIND).values())
         begun = min(r["at"] for s in self.run.studies for r in self.run.records(s) if "at" in r)
@@ -236,7 +237,7 @@ class View:
         at = entries.milliseconds(report.frame["at"].max())
         curves = [Entry(entries.clean(k), v, step, at) for k, step, v in report.mean_curves()]
         self._log(summary.info.run_id, curves)
-        for path in [self.run.folder / "campaign.yaml", *report.files()]:
+        for path in [self.run.folder / "campaign.yaml", *files]:
             self.client.log_artifact(summary.info.run_id, str(path))
             self.say("ok")
         self.client.set_tag(summary.info.run_id, "mlflow.note.content", report.note()[:8000])

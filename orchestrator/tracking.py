@@ -32,7 +32,7 @@ SETTINGS = {
 """A server that is away is tried again by us, from the journal: MLflow itself would wait for minutes."""
 POLL_SECONDS = 1.0
 LONGEST_PAUSE = 15.0
-PATIENCE = {"": 60.0, "busy": 120.0, "ok": 30.0, "down": 0.5}
+PATIENCE = {"": 120.0, "busy": 120.0, "ok": 30.0, "down": 0.5}
 """How long the driver waits at the end, by the last news: still starting, writing the report, writing, no answer.
 
 A server that hangs is news within the request's time limit; the patience is for machines with too much to do."""
@@ -116,11 +116,13 @@ class Follower:
         self._process.stdin.close()
         if self._news == "down":
             self._heard = time.monotonic()  # the server may be back: one more chance
-        while self._process.poll() is None and time.monotonic() - self._heard < self._patience():
-            time.sleep(0.02)
-        if self._process.poll() is None:
-            self._process.kill()  # nothing is lost: the journals have it, and half a write is completed by the next
-            self.reason = self.reason or "no answer"
+        try:
+            while self._process.poll() is None and time.monotonic() - self._heard < self._patience():
+                time.sleep(0.02)
+        finally:  # also when whoever waits has had enough
+            if self._process.poll() is None:
+                self._process.kill()  # nothing is lost: the journals have it, and half a write is completed by the next
+                self.reason = self.reason or "no answer"
         self._process.wait()
         self._reader.join()
         if self._news != "done":

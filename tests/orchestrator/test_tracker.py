@@ -379,14 +379,15 @@ def slow_run(folder: Path, name: str, uri: str, **changes: Any) -> Run:
         "adversaries": ["honest"],
         "algorithms": ["random"],
         "trials": 26,
-        "tracking": {"uri": uri},
+        "tracking": {"uri": uri, "required": True},
     }
     return begin(folder / "runs", name, **(given | changes))
 
 
 def timed(run: Run) -> tuple[float, Follower | None]:
-    start = time.monotonic()
+    """Seconds of the campaign, once the follower is there, and the follower."""
     with tracked(run) as follower:
+        start = time.monotonic()
         assert not runner.execute(run, ray=False).errors
         seconds = time.monotonic() - start
     return seconds, follower
@@ -405,8 +406,8 @@ def test_a_campaign_is_followed_on_a_server_while_it_runs(server: MlflowServer, 
 def test_a_server_that_is_not_there_is_one_warning_or_a_refusal(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    short = {"seeds": 1, "trials": 2}
-    run = slow_run(tmp_path, "away", "http://me:secret@127.0.0.1:9", **short)
+    uri = "http://me:secret@127.0.0.1:9"
+    run = slow_run(tmp_path, "away", uri, seeds=1, trials=2, tracking={"uri": uri})
     _, follower = timed(run)
     assert follower is not None
     assert follower.reason == "connection refused"
@@ -428,14 +429,18 @@ def test_no_study_waits_for_a_server_that_dies_or_hangs(fault: str, store: str, 
     plain, _ = timed(slow_run(tmp_path, "plain", "", tracking={"enabled": False}))
     with mlflow_server(store, tmp_path / "server") as server:
         run = slow_run(tmp_path, fault, server.uri)
-        trouble = threading.Thread(target=_trouble, args=(server, fault, plain))
-        trouble.start()
-        start = time.monotonic()
-        inside, _ = timed(run)
+        with tracked(run) as follower:
+            trouble = threading.Thread(target=_trouble, args=(server, fault, plain))
+            trouble.start()
+            start = time.monotonic()
+            assert not runner.execute(run, ray=False).errors
+            inside = time.monotonic() - start
         whole = time.monotonic() - start
-        trouble.join()
+        assert follower is not None
+        assert follower.reason  # it knows that something is missing
         assert inside < 1.05 * plain
-        assert whole < 1.05 * plain + 1.0  # the farewell, where the server is still away
+        assert whole < 1.05 * plain + 1.0  # a second for the farewell
+        trouble.join()
         server.wait()
         sync(run)
         assert_complete(server.uri, run, tmp_path)
@@ -458,7 +463,7 @@ def _trouble(server: MlflowServer, fault: str, plain: float) -> None:
 @pytest.mark.slow
 def test_a_campaign_on_postgresql_is_all_there(tmp_path: Path) -> None:
     with postgres() as database, mlflow_server(database, tmp_path / "server") as server:
-        run = slow_run(tmp_path, "postgres", server.uri, tracking={"uri": server.uri, "nested": True})
+        run = slow_run(tmp_path, "postgres", server.uri, tracking={"uri": server.uri, "nested": True, "required": True})
         _, follower = timed(run)
         assert follower is not None
         assert follower.reason == ""
