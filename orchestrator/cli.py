@@ -222,6 +222,8 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
             ending = runner.execute(run, ray=not no_ray, address=address, listeners=[progress(run, console)])
             unwritten = _try_report(Report.of(run))
             typer.echo(f"{'journals':>8}: {run.journals}")
+            if follower is not None:
+                typer.echo(f"{'MLflow':>8}: writing the rest; Ctrl-C leaves it for 'orchestrate sync {run.name}'")
     except KeyboardInterrupt:
         console.print(f"Interrupted; nothing is lost. Continue with: {again}", highlight=False)
         raise typer.Exit(130) from None
