@@ -570,12 +570,13 @@ class RCGPSearch(Searcher):
         self._alarmed = alarm
 
     def _believed_best(self, optimizer: Optimizer, done: list[int]) -> int:
-        """The optimizer's recommendation, unless that trial crashed: then the best belief among the completed ones."""
-        index = optimizer.recommend()
-        if index in done:
+        """The optimizer's recommendation if that trial completed and is believed, else the best belief among those that are."""
+        index, weights = optimizer.recommend(), optimizer.weights()
+        believed = [i for i in done if weights[i] >= DOUBT] or done
+        if index in believed:
             return index
-        means = optimizer.posterior(np.array([self._rows[i].x for i in done])).mean
-        return done[int(np.argmax(means))]
+        means = optimizer.posterior(np.array([self._rows[i].x for i in believed])).mean
+        return believed[int(np.argmax(means))]
 
 
 def _warm_start(
