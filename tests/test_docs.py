@@ -21,7 +21,7 @@ from orchestrator.cli import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-FENCE = re.compile(r"(?:<!-- (?P<note>.*?) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)```", re.DOTALL)
+FENCE = re.compile(r"(?:<!-- (?P<note>.*?) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)```", re.DOTALL)
 SAVED_ELSEWHERE = {"mine.yaml", "paper.yaml"}  # files the text has just asked the reader to write
 
 
@@ -35,7 +35,8 @@ def blocks(language: str) -> Iterator[tuple[Path, str, str]]:
 
 def commands() -> list[tuple[str, str]]:
     """Page and line of every command, those in tables included."""
-    lines = [(page.name, line) for page, _, text in blocks("sh") for line in text.splitlines() if line.strip()]
+    shown = [(page, text.replace("\\\n", " ")) for page, _, text in [*blocks("sh"), *blocks("")]]
+    lines = [(page.name, line) for page, text in shown for line in text.splitlines() if line.strip()]
     inline = re.compile(r"`((?:orchestrate|python|make|pip) [^`]+)`")
     quoted = [(page.name, line) for page in PAGES for line in inline.findall(FENCE.sub("", page.read_text()))]
     return sorted({(page, re.split(r"\s+#", line)[0].strip()) for page, line in lines + quoted})
