@@ -145,7 +145,23 @@ def draw_rule() -> Figure:
     return figure
 
 
+def compare_batch() -> None:
+    """Trust in one lie among fourteen reports, told one by one and told all at once."""
+    X, y = observations()
+    for size in (10.0, 1000.0, 3000.0):
+        reports = np.where(np.arange(len(y)) == 7, y + size, y)
+        at_once = make_optimizer("a2-rcgp-ucb", dim=1, seed=0, n_initial=5)
+        for point, value in zip(X, reports, strict=True):
+            at_once.tell(point, value)
+        at_once.update()
+        trust = informed("a2-rcgp-ucb", X, reports).weights()[7], at_once.weights()[7]
+        print(
+            f"a lie of {size:g}, reports spanning {np.ptp(y):.0f}: trust {trust[0]:.2f} one by one, {trust[1]:.2f} at once"
+        )
+
+
 def main() -> None:
+    compare_batch()
     FOLDER.mkdir(exist_ok=True)
     with plt.rc_context(STYLE):
         for draw in (draw_weights, draw_lie, draw_size, draw_rule):
