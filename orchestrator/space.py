@@ -52,7 +52,7 @@ class Number:
 
     def decode(self, u: Array) -> float | int:
         """The value at coordinate `u` (shape `1`): twelve digits are enough, and people read them."""
-        value = float(self._round(self._value(self.project(u)))[0])
+        value = float(self._round(self._value(np.clip(u, 0.0, 1.0)))[0])
         if self.integer:
             return int(value)
         extent = value if self.log else self.high - self.low

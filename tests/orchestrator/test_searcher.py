@@ -425,7 +425,7 @@ def test_points_given_before_the_space_wait_for_it() -> None:
 def test_from_results_reads_a_table_and_says_what_it_leaves_out(caplog: pytest.LogCaptureFixture) -> None:
     table = pd.DataFrame(
         {
-            "config/opt/lr": [0.1, 0.01, 5.0, 0.001],
+            "config/opt/lr": [0.1, 0.03, 5.0, 0.001],
             "config/size": [16.0, 32.0, 16.0, 32.0],  # a column of integers with gaps turns into floats
             "config/act": ["relu", None, "relu", "None"],
             "loss": [1.0, 0.5, 0.1, math.nan],
@@ -441,7 +441,7 @@ def test_from_results_reads_a_table_and_says_what_it_leaves_out(caplog: pytest.L
         search = RCGPSearch.from_results(table, "loss", "min", space=space, seed=4)
     assert "Left out 1 of 4 earlier results outside the space (opt/lr = 5.0 is outside" in caplog.text
     assert [row.status for row in search.observations] == ["completed", "completed", "failed"]
-    assert search.best().config == {"opt": {"lr": 0.01}, "size": 32, "act": None}
+    assert search.best().config == {"opt": {"lr": 0.03}, "size": 32, "act": None}
     assert search.settings.seed == 4
 
 
