@@ -35,8 +35,8 @@ from orchestrator.study import Observation, Refused, Study
 from orchestrator.trial import build_objective, look_in
 
 log = logging.getLogger(__name__)
-BATCH = 900
-"""Rows in one request; MLflow takes a thousand, tags and parameters included."""
+BATCH = 300
+"""Rows in one request: MLflow takes a thousand, but a busy server may then need longer than we wait."""
 FAILURES = (MlflowException, SQLAlchemyError, OSError)
 """What a store that is away, slow or locked raises; `OSError` is also what requests raises."""
 TABLE = "trials.json"

@@ -23,17 +23,18 @@ log = logging.getLogger(__name__)
 SWITCH = "ORCHESTRATE_TRACKING"
 """The environment variable that turns tracking off everywhere when it is 0."""
 SETTINGS = {
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "5",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "8",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "MLFLOW_LOGGING_LEVEL": "ERROR",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
 """A server that is away is tried again by us, from the journal: MLflow itself would wait for minutes."""
 POLL_SECONDS = 1.0
 LONGEST_PAUSE = 15.0
-PATIENCE = {"": 120.0, "busy": 120.0, "ok": 30.0, "down": 0.5}
-"""How long the driver waits at the end, by the last news: still starting, writing the report, writing, no answer.
+PATIENCE = {"": 120.0, "busy": 120.0, "ok": 30.0, "down": 0.5, "done": 10.0}
+"""How long the driver waits at the end, by the last news: still starting, writing the report, writing, no answer, leaving.
 
 A server that hangs is news within the request's time limit; the patience is for machines with too much to do."""
 
@@ -130,7 +131,7 @@ class Follower:
 
     def _patience(self) -> float:
         """A local store never hangs, but it may have to be made first."""
-        return PATIENCE.get(self._news, 0.0) if self.uri.startswith("http") else 120.0
+        return PATIENCE[self._news] if self.uri.startswith("http") else 120.0
 
 
 def sync(run: Run, given: str | None = None) -> str:
