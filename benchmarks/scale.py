@@ -3,9 +3,9 @@
     python benchmarks/scale.py [--workers 1 100 1000] [--observations 1000 10000] [--window 40] [--trial-seconds 600]
 
 The optimizer, the adversary and the journal (fsynced) are the real ones. Their time is measured - processor time, and the
-disk's - so that a busy machine does not show; trials take no real time, they only end later on the clock. A study's first
-N trials are quasi-random, so that the model meets N observations at once; the figures are of a window of trials after them,
-with all workers busy. Idle time and staleness need many rounds of all workers: a queue with the measured seconds gives them.
+disk's - so that a busy machine does not show; trials take no real time, they only end later on the clock. A study begins
+with a journal of N random trials and one open trial for every worker but one; the figures are of a window of trials after
+that. Idle time and staleness need many rounds of all workers: a queue with the measured seconds gives them.
 Every configuration runs in a process of its own.
 
 suggest     seconds of one suggestion, as the driver feels it: judging, refitting and the journal included
@@ -33,11 +33,14 @@ os.environ.setdefault("PYTHONWARNINGS", "ignore")  # inherited by the processes 
 import numpy as np
 
 from orchestrator.conductor import Conductor
-from orchestrator.journal import FileJournal
-from orchestrator.study import Component, Study, Suggestion
+from orchestrator.journal import FileJournal, header, to_record
+from orchestrator.study import Component, Observation, Study, Suggestion
 from orchestrator.trial import LocalGuard, build_objective, evaluate, refuse_to_die
 
 T = TypeVar("T")
+INITIAL = 20
+AT_ONCE = 250
+"""Rows of the past that are absorbed together."""
 
 
 @dataclass(frozen=True)
@@ -52,16 +55,42 @@ class Setting:
     patience: float
 
     @property
+    def begun(self) -> int:
+        """Trials suggested before the window: all but one worker have one."""
+        return self.observations + self.workers - 1
+
+    @property
     def study(self) -> Study:
-        """A study whose model begins at `observations`, with all workers busy, and lasts for `window` trials."""
+        """A study that lasts `window` trials longer than its past."""
         return Study(
             Component(self.algorithm),
             Component("hartmann6"),
             Component("crash", {"value": -10.0, "budget": {"alpha": "1/3"}}),
-            initial=self.observations,
-            trials=self.workers + self.window,
+            initial=INITIAL,
+            trials=self.begun + self.window - INITIAL,
             workers=self.workers,
         )
+
+
+def write_past(setting: Setting, path: Path) -> None:
+    """A journal of settled trials at random points, and of the open ones."""
+    study = setting.study
+    objective, rng, journal = build_objective(study), np.random.default_rng(2), FileJournal(path)
+    journal.append(header(study))
+    for number, x in enumerate(rng.random((setting.begun, objective.dim))):
+        suggestion = {"kind": "suggestion", "number": number, "x": x.tolist(), "weights": {}, "at": 0.0}
+        y = float(objective.evaluate(x, rng)) if number < setting.observations else 0.0
+        settled = to_record(Observation(number, tuple(x.tolist()), y, y, y))
+        journal.append(suggestion, *([settled] if number < setting.observations else []), sync=False)
+    journal.close()
+
+
+class Late(Conductor):
+    """A conductor that absorbs its past many rows at a time: one at a time takes as long as the study itself did."""
+
+    def _update(self) -> None:
+        if self.optimizer.n % AT_ONCE == 0:
+            super()._update()
 
 
 @dataclass
@@ -78,32 +107,24 @@ class Simulation:
     def __post_init__(self) -> None:
         study = self.setting.study
         self.objective = build_objective(study)
-        self.conductor = Conductor(study, self.objective, self.journal, shared=True)
+        self.conductor = Late(study, self.objective, self.journal, shared=True)
         self.guard = LocalGuard(study, self.objective, self.conductor.charge)
         self.rng = np.random.default_rng(0)
         self.free = study.workers
         self.running: list[tuple[float, int, Suggestion]] = []
-        self.told = 0
-
-    @property
-    def modelled(self) -> bool:
-        """Whether the quasi-random trials are behind."""
-        return self.told >= self.setting.observations
 
     def run(self) -> None:
         """Until the study is over, or the patience is."""
-        deadline = None
-        while (deadline is None or time.perf_counter() < deadline) and (self._absorb() | self._hand_out()):
-            if deadline is None and self.modelled:
-                deadline = time.perf_counter() + self.setting.patience
+        deadline = time.perf_counter() + self.setting.patience
+        while time.perf_counter() < deadline and (self._hand_out() | self._absorb()):
+            pass
 
     def _spend(self, work: Callable[[], T], note: list[float]) -> T:
         start = time.process_time() + self.journal.seconds
         result = work()
         seconds = time.process_time() + self.journal.seconds - start
         self.clock += seconds
-        if self.modelled:
-            note.append(seconds)
+        note.append(seconds)
         return result
 
     def _absorb(self) -> bool:
@@ -116,7 +137,6 @@ class Simulation:
             _, _, suggestion = heapq.heappop(self.running)
             outcome = evaluate(self.conductor.study, self.objective, self.guard, suggestion, refuse_to_die)
             self._spend(lambda s=suggestion, o=outcome: self.conductor.observe(s, o), self.tells)
-            self.told += 1
             self.free += 1
         return True
 
@@ -126,9 +146,10 @@ class Simulation:
             return False
         suggestion = self._spend(self.conductor.next, self.asks)
         if suggestion is None:
-            del self.asks[-1:]  # nothing left to hand out
-            self.free = 0
+            self.free = 0  # nothing left to hand out
             return False
+        if suggestion.number < self.setting.begun:
+            self.asks.clear()  # one of the past's open trials costs nothing
         self.free -= 1
         seconds = duration(self.rng, self.setting.trial_seconds)
         heapq.heappush(self.running, (self.clock + seconds, suggestion.number, suggestion))
@@ -173,12 +194,14 @@ class Figures:
 def measure(setting: Setting) -> Figures:
     """Simulate one configuration; called in a process of its own, so that its memory is its own."""
     with tempfile.TemporaryDirectory() as folder:
+        write_past(setting, Path(folder) / "study.jsonl")
         journal = FileJournal(Path(folder) / "study.jsonl")
         simulation = Simulation(setting, journal)
         simulation.run()
         journal.close()
         size = journal.path.stat().st_size / 1e6
-    asks, tell = np.array(simulation.asks), float(np.median(simulation.tells))
+    asks = np.array(simulation.asks[: setting.window])  # the last call finds nothing to hand out
+    tell = float(np.median(simulation.tells)) if simulation.tells else 0.0
     idle, stale = steady(asks + tell, setting.workers, setting.trial_seconds)
     return Figures(
         float(np.median(asks)),
@@ -189,7 +212,7 @@ def measure(setting: Setting) -> Figures:
         idle,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         size,
-        len(simulation.asks),
+        len(asks),
     )
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -138,14 +138,14 @@ class Driver:
             self._log.close()
 
 
-def wait_until(true: Any, driver: Driver, seconds: float = 300.0) -> bool:
+def wait_until(true: Callable[[], Any], driver: Driver, seconds: float = 300.0, pause: float = 0.02) -> bool:
     """Wait for something while the driver lives; returns whether it came."""
     deadline = time.monotonic() + seconds
     while not true():
         if not driver.alive():
             return bool(true())
         assert time.monotonic() < deadline, f"nothing for {seconds} s: {driver.said[-3000:]}"
-        time.sleep(0.002)
+        time.sleep(pause)
     return True
 
 

@@ -98,7 +98,7 @@ def test_drivers_are_killed_and_a_second_one_is_kept_out(tmp_path):
             intruders += _intrude(tmp_path, driver)
         if i % 2:
             size = journal.stat().st_size
-            wait_until(lambda size=size: journal.stat().st_size != size, driver)
+            wait_until(lambda size=size: journal.stat().st_size != size, driver, pause=0.0)
         if not driver.alive():
             break
         struck = driver.kill()
