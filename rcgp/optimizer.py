@@ -178,7 +178,9 @@ class Optimizer:
         self.update()
         if self._judgement is None:
             return int(np.argmax(np.where(np.isfinite(self._y), self._y, -np.inf)))
-        return int(np.argmax(self._current_belief().mean(self._X)))
+        # the lower of what is believed with the observation and without it: a believed lie is alone with its claim
+        scaled = self._judgement.scaling.to_scaled(self._expected())
+        return int(np.argmax(np.minimum(self._current_belief().mean(self._X), scaled)))
 
     def state_dict(self) -> dict[str, Any]:
         """Everything `ask` depends on besides the constructor's arguments, as data that strict JSON can hold."""

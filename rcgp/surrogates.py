@@ -144,14 +144,14 @@ class DiagnosticsSurrogate(Surrogate):
         data = Data(X, z, 1.0 / precision, np.zeros(len(z)))
         mean, variance = np.zeros(len(z)), np.ones(len(z))
         for step in range(self.rounds):
-            if step % 10 == 0:  # variational EM: parameters given the precisions, now and then
+            if step % 10 == 5:  # variational EM; a fit before the first precisions would explain the outliers away
                 hyper = self.refit(data, marginal_likelihood, hyper)
             belief = Belief.condition(X, z, hyper.noise * data.factor, hyper.lengthscale, self.kernel, hyper.noise)
             mean, variance = belief.mean_and_variance(X)
             updated = (self.nu + 1.0) / (self.nu + ((z - mean) ** 2 + variance) / hyper.noise)
             converged = np.max(np.abs(updated - precision)) < 1e-3
             precision, data = updated, Data(X, z, 1.0 / updated, data.shift)
-            if converged and step % 10:
+            if converged and step > 5:
                 break
         limit = student_t.ppf(self.level, self.nu) * np.sqrt(hyper.noise + variance)
         return np.abs(z - mean) <= limit
@@ -159,6 +159,9 @@ class DiagnosticsSurrogate(Surrogate):
 
 VANISHED = 1e100
 """Rows with a larger noise factor do not enter a fit: their weight is nothing, and its square would underflow."""
+
+MANY_AT_ONCE = 16
+"""More rows than this are not judged all at once: among many, a lie hides behind the scale that it sets itself."""
 
 Recipe = Literal["robust", "paper"]
 
@@ -240,6 +243,9 @@ class AdaptiveSurrogate(RobustSurrogate):
     def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
         if self.recipe == "paper":
             return self._by_the_paper(X, y, previous)
+        if previous is None and len(y) > MANY_AT_ONCE:  # told at once: the first half judges the second
+            half = len(y) // 2
+            previous = self.judge(X[:half], y[:half], None)
         n, due = len(y), self.fit_is_due(len(y), previous)
         hyper = _hyper(previous)
         trusted = self._first_look(X, y, previous)
@@ -291,18 +297,23 @@ class AdaptiveSurrogate(RobustSurrogate):
         return low - reach, high + reach
 
     def _within_budget(self, X: Array, z: Array, suspicion: Array, trusted: Mask, hyper: Hyperparameters) -> Mask:
-        """Believe some again while there are more plausible suspects than the adversary could afford."""
+        """Believe some again while there are more suspects than the adversary could afford.
+
+        Those that agree with each other and are too many to be lies, however far out; or else the least suspicious ones.
+        """
         allowed = self.budget if self.budget is not None else 1 + math.floor(len(z) ** (1 / 3))
-        low, high = self._believable_range(z[trusted])
-        suspects = np.flatnonzero(~trusted & (z >= low) & (z <= high))
+        verdict, suspects = trusted.copy(), np.flatnonzero(~trusted & np.isfinite(z))
         if len(suspects) <= allowed:
             return trusted
         group = self._largest_agreement(X[suspects], z[suspects], hyper)
-        if group.sum() == 1:
-            order = np.argsort(suspicion[suspects], kind="stable")
-            group[order[: len(suspects) - allowed]] = True
-        verdict = trusted.copy()
-        verdict[suspects[group]] = True
+        low, high = self._believable_range(z[trusted])
+        plausible = suspects[(z[suspects] >= low) & (z[suspects] <= high)]
+        if group.sum() > allowed:
+            verdict[suspects[group]] = True
+        elif len(plausible) > allowed:
+            agreeing = suspects[group & np.isin(suspects, plausible)]
+            order = plausible[np.argsort(suspicion[plausible], kind="stable")]
+            verdict[agreeing if len(agreeing) > 1 else order[: len(plausible) - allowed]] = True
         return verdict
 
     def _largest_agreement(self, X: Array, z: Array, hyper: Hyperparameters) -> Mask:

@@ -104,7 +104,7 @@ def test_too_many_to_be_lies_are_believed_again() -> None:
     X, y = smooth(30)
     X, y = X[(X[:, 0] < 0.7)], y[X[:, 0] < 0.7]
     surrogate = AdaptiveSurrogate()
-    X, y = np.concatenate([X, [[0.9], [0.905]]]), np.append(y, [3.0, 3.0])
+    X, y = np.concatenate([X, [[0.9], [0.905]]]), np.append(y, [2.0, 2.0])
     judgement = surrogate.judge(X, y, None)
     believed = judgement.weights[-1]
     for step in range(10):
@@ -165,3 +165,31 @@ def test_what_can_be_reached_without_a_leap_is_believable() -> None:
 def test_nonsense_is_refused_by_value(make: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()  # type: ignore[operator]
+
+
+def test_a_lie_among_many_rows_told_at_once() -> None:
+    X, y = smooth(40)
+    y[25] = 60.0
+    assert AdaptiveSurrogate().judge(X, y, None).weights[25] < 0.5
+
+
+def test_an_honest_cliff_is_learned() -> None:
+    """Almost everything scores alike, one region fails outright: far out of range, but too often to be a lie."""
+    rng = np.random.default_rng(0)
+    X = rng.random((30, 1)) * 0.6
+    y = 0.97 + 0.005 * rng.standard_normal(30)
+    surrogate = AdaptiveSurrogate()
+    judgement = surrogate.judge(X, y, None)
+    for step in range(8):
+        X, y = np.concatenate([X, [[0.9 + 0.005 * step]]]), np.append(y, 0.1 + 0.005 * rng.standard_normal())
+        judgement = surrogate.judge(X, y, judgement)
+    assert (judgement.weights[-8:] > 0.5).all()
+
+
+@pytest.mark.parametrize("n", [14, 20, 30])
+def test_diagnostics_drop_one_lie_of_a_million(n: int) -> None:
+    X, y = smooth(n)
+    y[3] = 1e6
+    kept = DiagnosticsSurrogate().judge(X, y, None).kept
+    assert not kept[3]
+    assert kept.sum() >= 0.7 * n
