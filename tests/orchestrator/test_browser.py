@@ -125,8 +125,6 @@ def test_the_printed_link_opens_mlflow_on_the_grouped_regret_chart(browser: Any,
         chart.locator("path.js-line").first.wait_for(timeout=120_000)
         page.wait_for_timeout(1500)
         visit.shoot("mlflow")
-        titles = page.locator("[data-testid='experiment-view-compare-runs-card'], .js-plotly-plot")
-        assert titles.count() >= 1
         body = page.inner_text("body")
         assert body.index("cumulative_regret") < body.index("simple_regret")
         assert "a2-rcgp-ucb/seed0" in body

@@ -16,7 +16,7 @@ from servers import MlflowServer, mlflow_server, postgres
 from orchestrator import entries, runner
 from orchestrator.campaign import Campaign
 from orchestrator.journal import Record
-from orchestrator.report import trials_frame
+from orchestrator.report import Report, trials_frame
 from orchestrator.runs import Run
 from orchestrator.study import Refused
 from orchestrator.tracking import Follower, one_line, redacted, sync, tracked, tracking_uri
@@ -181,7 +181,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_a_campaign_is_all_there_and_writing_it_again_changes_nothing(store: str, tmp_path: Path) -> None:
     run = finished(tmp_path / "runs", "whole")
-    assert "2 studies" not in sync(run, store)
+    assert sync(run, store).startswith("whole: 4 studies, 48 trials are in MLflow")
     assert_complete(store, run, tmp_path)
     before = counts(Reader(store, run))
     sync(run, store)
@@ -354,7 +354,7 @@ def test_our_experiments_read_back_as_trials_and_as_a_report(store: str, tmp_pat
     assert table["config/x"].tolist() == expected["param.x"].tolist()
     assert table["observed"].tolist() == expected["y"].tolist()
     report = experiment_report("readable", store, tmp_path / "elsewhere")
-    assert report.table.equals(experiment_report("readable", store, tmp_path / "elsewhere").table)
+    assert report.table.equals(Report.of(run).table)
     columns = ["study", "number", "y", "weight", "simple_regret", "cumulative_regret", "param.x"]
     assert report.frame[columns].equals(expected[columns])
     assert (tmp_path / "elsewhere/readable-from-mlflow/report.html") in report.write()
