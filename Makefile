@@ -16,7 +16,7 @@ install: .venv/.installed
 	touch $@
 
 demo: install
-	$(BIN)/orchestrate run smoke
+	$(BIN)/orchestrate run smoke --name smoke-$$(date +%Y%m%d-%H%M%S)
 
 test: install lint
 	$(BIN)/python -m pytest
