@@ -55,7 +55,7 @@ def test_soak(tmp_path):
     assert driver.finish() == 0, driver.said[-3000:]
     count, seconds = audit(tmp_path, acknowledged), time.time() - start
     note = f"{TRIALS} trials in {seconds:.0f} s, {len(done(tmp_path)) - TRIALS} evaluations done again; " + ", ".join(
-        f"{n} x {what}" for what, n in faults.items()
+        f"{n} x {what}" for what, n in faults.items() if n
     )
     enter_row(Row("soak", faults.total(), count.lost, count.doubled, count.overspent, note=note), times(4, 40))
 
