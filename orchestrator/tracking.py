@@ -22,6 +22,8 @@ from orchestrator.study import Refused
 log = logging.getLogger(__name__)
 SWITCH = "ORCHESTRATE_TRACKING"
 """The environment variable that turns tracking off everywhere when it is 0."""
+ADDRESS = "ORCHESTRATE_TRACKING_URI"
+"""How the follower hears where to write: everybody on a machine can read a command line, and this may hold a password."""
 SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "8",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
@@ -79,7 +81,7 @@ class Follower:
         self.reason = ""
         """Why MLflow is behind; empty when it is not."""
         self._news, self._heard, self._warned = "", time.monotonic(), False
-        command = [sys.executable, "-m", "orchestrator.tracking", str(run.folder), self.uri]
+        command = [sys.executable, "-m", "orchestrator.tracking", str(run.folder)]
         with (run.folder / "tracking.log").open("ab") as errors:
             self._process = subprocess.Popen(
                 command,
@@ -88,7 +90,9 @@ class Follower:
                 stderr=errors,
                 text=True,
                 start_new_session=True,  # Ctrl-C is for the driver, which tells the follower
-                env=SETTINGS | dict(os.environ) | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+                env=SETTINGS
+                | dict(os.environ)
+                | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p), ADDRESS: self.uri},
             )
         self._reader = threading.Thread(target=self._listen, name="tracking", daemon=True)
         self._reader.start()
@@ -191,7 +195,7 @@ def one_line(error: BaseException) -> str:
 def main() -> None:
     """Follow the run in the given folder until standard input ends."""
     os.nice(5)
-    folder, uri = Path(sys.argv[1]), sys.argv[2]
+    folder, uri = Path(sys.argv[1]), os.environ[ADDRESS]
     over = threading.Event()
     say = _teller()
     threading.Thread(target=_await_end, args=(over,), daemon=True).start()

@@ -15,6 +15,7 @@ from orchestrator.campaign import Campaign, check_name
 from orchestrator.check import SECRETS
 from orchestrator.runs import Run
 from orchestrator.study import Refused
+from orchestrator.tracking import Follower
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("rcgp", "objectives", "adversaries", "orchestrator")
@@ -127,6 +128,19 @@ def test_a_password_in_the_tracking_address_reaches_no_log(tmp_path):
     assert logs, "the follower keeps one"
     for text in (done.stdout, done.stderr, *logs):
         assert "hunter2" not in text
+
+
+def test_a_password_in_the_tracking_address_is_on_no_command_line(tmp_path):
+    uri = "http://someone:hunter2@127.0.0.1:9/"
+    plan = {"name": "x", "objective": "forrester", "algorithms": "random", "trials": 1, "tracking": {"uri": uri}}
+    follower = Follower(Run.create(tmp_path, "x", Campaign.from_dict(plan)))
+    try:
+        line = Path(f"/proc/{follower._process.pid}/cmdline").read_text()
+    finally:
+        follower._process.kill()
+        follower.close()
+    assert "orchestrator.tracking" in line
+    assert "hunter2" not in line
 
 
 def test_no_file_of_the_project_holds_a_secret():
