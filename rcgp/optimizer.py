@@ -154,7 +154,7 @@ class Optimizer:
         self.update()
         if self._judgement is None:
             return []
-        expected, weights = self._expected(), self._judgement.weights
+        expected, weights = self._judgement.scaling.to_units(self._expected()[0]), self._judgement.weights
         rows = [index for index in np.argsort(weights, kind="stable") if weights[index] < 1.0]
         return [Suspect(int(i), float(weights[i]), float(self._y[i] - expected[i]), float(expected[i])) for i in rows]
 
@@ -178,9 +178,9 @@ class Optimizer:
         self.update()
         if self._judgement is None:
             return int(np.argmax(np.where(np.isfinite(self._y), self._y, -np.inf)))
-        # the lower of what is believed with the observation and without it: a believed lie is alone with its claim
-        scaled = self._judgement.scaling.to_scaled(self._expected())
-        return int(np.argmax(np.minimum(self._current_belief().mean(self._X), scaled)))
+        # a believed lie is alone with its claim: no more counts than the other rows could support (two deviations)
+        without, deviation = self._expected()
+        return int(np.argmax(np.minimum(self._current_belief().mean(self._X), without + 2.0 * deviation)))
 
     def state_dict(self) -> dict[str, Any]:
         """Everything `ask` depends on besides the constructor's arguments, as data that strict JSON can hold."""
@@ -212,15 +212,15 @@ class Optimizer:
         judged = len(self._judgement.factor)
         return self._judgement.belief(self._X[:judged], self._y[:judged], self._surrogate.kernel)
 
-    def _expected(self) -> Array:
-        """What the model expects at every observation without it, shape `n`, in the objective's units."""
+    def _expected(self) -> tuple[Array, Array]:
+        """What the model expects at every observation without it: mean and deviation (`n` each), in scaled units."""
         assert self._judgement is not None
         belief, judgement = self._current_belief(), self._judgement
-        mean = belief.mean(self._X)
+        mean, variance = belief.mean_and_variance(self._X)
         kept = judgement.kept
-        residual, _ = leave_one_out(belief, judgement.shift[kept])
+        residual, variance[kept] = leave_one_out(belief, judgement.shift[kept])
         mean[kept] = judgement.scaling.to_scaled(self._y[kept]) - residual
-        return judgement.scaling.to_units(mean)
+        return mean, np.sqrt(variance)
 
     def _maximize(self, waiting: Array) -> Array:
         belief = self._current_belief()
