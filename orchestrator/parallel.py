@@ -8,7 +8,8 @@ Tune's own state is never read back: the journal is the truth.
 import logging
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -151,13 +152,28 @@ def run_parallel(
     return conductor.finished
 
 
+@contextmanager
+def _settings(workers: int) -> Iterator[None]:
+    """Tune as a journalled study needs it, and afterwards as this process had it."""
+    wanted = SETTINGS | {"TUNE_MAX_PENDING_TRIALS_PG": str(workers)}
+    before = {name: os.environ.get(name) for name in wanted}
+    logger = logging.getLogger("ray.tune")
+    level = logger.level
+    os.environ.update(wanted)
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
 def _fit(study: Study, search: StudySearch, adversary: Any, name: str, paths: Sequence[str]) -> None:
-    os.environ.update(SETTINGS | {"TUNE_MAX_PENDING_TRIALS_PG": str(study.workers)})
-    logging.getLogger("ray.tune").setLevel(logging.CRITICAL)
     cpus, gpus = demand(study)
     actor = tune.with_parameters(TrialActor, study=study, ledger=name, paths=tuple(paths))
     watch = [] if study.trial_seconds is None else [Watchdog(search, adversary, study.trial_seconds)]
-    with TemporaryDirectory(prefix="orchestrate-") as folder:
+    with _settings(study.workers), TemporaryDirectory(prefix="orchestrate-") as folder:
         tune.Tuner(
             tune.with_resources(actor, {"cpu": cpus, "gpu": gpus}),
             tune_config=tune.TuneConfig(

@@ -241,7 +241,7 @@ def test_a_time_limit_is_exit_code_3_and_resumable(orchestrate):
 
 def slow_campaign(folder: Path) -> Path:
     plan = {
-        "objective": {"name": "faulty:Faulty", "folder": str(folder), "seconds": 0.1},
+        "objective": {"name": "faulty:Faulty", "folder": str(folder), "seconds": 0.25},
         "algorithms": ["random"],
         "trials": 40,
         "tracking": {"enabled": False},
