@@ -114,28 +114,44 @@ class Optimizer:
 
     def update(self) -> None:
         """Absorb what was told since the last update: judge every row and refit where due. `ask` does this first."""
-        judged = 0 if self._judgement is None else len(self._judgement.factor)
-        if self._surrogate is None or self.n < max(1, self.n_initial) or judged == self.n:
+        if self._surrogate is None or self.n < max(1, self.n_initial):
             return
-        rows = self._active_rows(judged)
-        if rows is None:
-            self._judgement = self._surrogate.judge(self._X, self._y, self._judgement)
-            return
-        before = self._judgement
-        known = None if before is None else before.restricted(rows[:judged])
-        self._judgement = self._surrogate.judge(self._X[rows], self._y[rows], known).spread_over(rows, before)
+        while (judged := self._judged) < self.n:
+            # many rows told at once are taken in pieces, so that no step is larger than the model may be
+            self._absorb(
+                self.n if self.n <= self._max_rows else min(self.n, max(judged, self._max_rows // 2) + self._piece)
+            )
 
-    def _active_rows(self, judged: int) -> Mask | None:
-        """Which rows (`n`, boolean) the model is built on: all (None) up to `max_rows`, then a bounded choice of them.
+    @property
+    def _judged(self) -> int:
+        return 0 if self._judgement is None else len(self._judgement.factor)
+
+    @property
+    def _piece(self) -> int:
+        return self._max_rows // 4
+
+    def _absorb(self, n: int) -> None:
+        """Judge the first `n` rows, knowing the judgement of fewer."""
+        assert self._surrogate is not None
+        X, y, before = self._X[:n], self._y[:n], self._judgement
+        rows = self._active_rows(n)
+        if rows is None:
+            self._judgement = self._surrogate.judge(X, y, before)
+        else:
+            known = None if before is None else before.restricted(rows[: self._judged])
+            self._judgement = self._surrogate.judge(X[rows], y[rows], known).spread_over(rows, before)
+
+    def _active_rows(self, n: int) -> Mask | None:
+        """Which of the first `n` rows (boolean) the model is built on: all (None) up to `max_rows`, then so many of them.
 
         A quarter are the best that are believed, a quarter (and all not yet judged) the latest, the rest evenly spread.
         """
-        if self.n <= self._max_rows:
+        if n <= self._max_rows:
             return None
-        quarter, rows = self._max_rows // 4, np.zeros(self.n, dtype=bool)
-        rows[min(judged, self.n - quarter) :] = True
-        believed = np.where(np.isfinite(self._y) & (self.weights() > 1.0 / SUSPECT_FACTOR) & ~rows, self._y, -np.inf)
-        rows[np.argsort(-believed, kind="stable")[:quarter]] = True
+        y, rows = self._y[:n], np.zeros(n, dtype=bool)
+        rows[min(self._judged, n - self._piece) :] = True
+        believed = np.where(np.isfinite(y) & (self.weights()[:n] > 1.0 / SUSPECT_FACTOR) & ~rows, y, -np.inf)
+        rows[np.argsort(-believed, kind="stable")[: self._piece]] = True
         others = np.flatnonzero(~rows)
         count = max(0, min(len(others), self._max_rows - int(rows.sum())))
         rows[others[np.linspace(0, len(others) - 1, count).astype(int)]] = True

@@ -50,6 +50,8 @@ def command(*arguments: str, **options) -> subprocess.Popen:
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # whoever starts the tests in the background made them deaf to Ctrl-C: not so their children
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         **options,
     )
 

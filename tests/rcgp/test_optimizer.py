@@ -221,3 +221,14 @@ def test_past_max_rows_the_model_stays_bounded_and_restorable() -> None:
     restored.load_state_dict(state)
     np.testing.assert_array_equal(optimizer.ask(), restored.ask())
     assert np.abs(points[optimizer.recommend()] - 0.7).max() < 0.1
+
+
+def test_many_rows_told_at_once_are_absorbed_in_pieces() -> None:
+    optimizer = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=5, max_rows=40)
+    for index, x in enumerate(np.random.default_rng(0).random((150, 2))):
+        optimizer.tell(x, 1e5 if index in (30, 90, 140) else peak(x))
+    optimizer.update()
+    state = optimizer.state_dict()["judgement"]
+    assert len(state["factor"]) == 150
+    assert len(state["active"]) == 40
+    assert np.flatnonzero(optimizer.weights() < 0.5).tolist() == [30, 90, 140]
