@@ -27,11 +27,11 @@ lint: install
 	$(BIN)/mypy
 
 slow: install
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m slow --timeout 900
 
 # Hundreds of faults, and the table they end in; `make slow` injects a few of each.
 chaos: install
-	CHAOS=long $(BIN)/python -m pytest tests/chaos -m slow
+	CHAOS=long $(BIN)/python -m pytest tests/chaos -m slow --timeout 3600
 
 docs: install
 	$(BIN)/python -m mkdocs build --strict
