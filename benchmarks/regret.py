@@ -1,6 +1,6 @@
 """Regret under lies: algorithms x problems x adversaries x seeds, as ratios to an oracle that knows which reports are lies.
 
-    python benchmarks/regret.py --fast                      # under two minutes
+    python benchmarks/regret.py --fast                      # a small grid
     python benchmarks/regret.py --seeds 100:116 --out results/regret.jsonl
     python benchmarks/regret.py --algorithms a2-rcgp-ucb a2-rcgp-ucb:width=4 --adversaries none moderate
 
@@ -43,7 +43,6 @@ class Problem:
     initial: int
     low: float
     high: float
-    active: int | None = None
 
     @property
     def reach(self) -> float:
@@ -309,7 +308,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", default="0:8", help="first:last, last excluded")
     parser.add_argument("--out", type=Path, default=Path("runs/regret.jsonl"))
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    parser.add_argument("--fast", action="store_true", help="a small grid, under two minutes")
+    parser.add_argument("--fast", action="store_true", help="a small grid")
     args = parser.parse_args()
     args.seeds = list(range(*map(int, args.seeds.split(":"))))
     if args.fast:
