@@ -18,10 +18,10 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from orchestrator.campaign import Campaign
+from orchestrator.follower import SETTINGS, Follower
 from orchestrator.journal import FileJournal, header, to_record
 from orchestrator.runs import Run
 from orchestrator.study import Observation, Study
-from orchestrator.tracking import SETTINGS, Follower
 from orchestrator.trial import build_objective
 
 INITIAL = 5

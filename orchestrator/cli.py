@@ -12,9 +12,9 @@ from orchestrator.errors import Refused
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from orchestrator.follower import Follower
     from orchestrator.report import Report
     from orchestrator.runs import Run
-    from orchestrator.tracking import Follower
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -155,8 +155,8 @@ def report(
     if not from_mlflow:
         _report(Report.of(Run.open(where, name)))
         return
+    from orchestrator.follower import store_uri
     from orchestrator.tracker import experiment_report
-    from orchestrator.tracking import store_uri
 
     _report(experiment_report(name, tracking_uri or store_uri(where), where))
 
@@ -179,8 +179,8 @@ def ui(
 @app.command()
 def sync(name: Name, tracking_uri: TrackingUri = None, root: Root = None) -> None:
     """Bring MLflow up to date with the journals of a run."""
+    from orchestrator.follower import sync as write
     from orchestrator.runs import Run, storage_root
-    from orchestrator.tracking import sync as write
 
     typer.echo(write(Run.open(storage_root(root), name), tracking_uri))
 
@@ -209,9 +209,9 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
     from rich.console import Console
 
     from orchestrator import runner
+    from orchestrator.follower import tracked
     from orchestrator.progress import progress
     from orchestrator.report import Report
-    from orchestrator.tracking import tracked
 
     console = Console()
     again = f"orchestrate resume {run.name}" + (f" --root {root}" if root else "") + (" --no-ray" if no_ray else "")

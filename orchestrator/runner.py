@@ -77,8 +77,8 @@ def _load(
 
 
 def _finish(run: Run, **options: Any) -> "DataFrame":
+    from orchestrator.follower import tracked
     from orchestrator.report import trials_frame
-    from orchestrator.tracking import tracked
 
     with tracked(run):
         ending = execute(run, **options)

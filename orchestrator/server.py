@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from orchestrator.follower import SETTINGS, redacted, store_uri, tracking_uri
 from orchestrator.runs import Run
 from orchestrator.study import Refused
-from orchestrator.tracking import SETTINGS, redacted, store_uri, tracking_uri
 
 HOST = "127.0.0.1"
 START_SECONDS = 120.0

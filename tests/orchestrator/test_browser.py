@@ -16,8 +16,8 @@ import pytest
 from servers import free_port
 from test_report import finished
 
+from orchestrator.follower import sync
 from orchestrator.report import Report
-from orchestrator.tracking import sync
 
 FLAGS = [
     "--no-sandbox",

@@ -13,9 +13,9 @@ import pytest
 from orchestrator import cli, server
 from orchestrator.campaign import Campaign, check_name
 from orchestrator.check import SECRETS
+from orchestrator.follower import Follower
 from orchestrator.runs import Run
 from orchestrator.study import Refused
-from orchestrator.tracking import Follower
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("rcgp", "objectives", "adversaries", "orchestrator")
@@ -139,7 +139,7 @@ def test_a_password_in_the_tracking_address_is_on_no_command_line(tmp_path):
     finally:
         follower._process.kill()
         follower.close()
-    assert "orchestrator.tracking" in line
+    assert "orchestrator.follower" in line
     assert "hunter2" not in line
 
 

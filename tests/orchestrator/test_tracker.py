@@ -15,11 +15,11 @@ from servers import MlflowServer, mlflow_server, postgres
 
 from orchestrator import entries, runner
 from orchestrator.campaign import Campaign
+from orchestrator.follower import Follower, one_line, redacted, sync, tracked, tracking_uri
 from orchestrator.journal import Record
 from orchestrator.report import Report, trials_frame
 from orchestrator.runs import Run
 from orchestrator.study import Refused
-from orchestrator.tracking import Follower, one_line, redacted, sync, tracked, tracking_uri
 
 HERE = Path(__file__).parent
 CURVES = {

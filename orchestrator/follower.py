@@ -81,7 +81,7 @@ class Follower:
         self.reason = ""
         """Why MLflow is behind; empty when it is not."""
         self._news, self._heard, self._warned = "", time.monotonic(), False
-        command = [sys.executable, "-m", "orchestrator.tracking", str(run.folder)]
+        command = [sys.executable, "-m", "orchestrator.follower", str(run.folder)]
         with (run.folder / "tracking.log").open("ab") as errors:
             self._process = subprocess.Popen(
                 command,
