@@ -11,13 +11,14 @@ Notation
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import torch
-from torch import Tensor
 
-Array = TypeVar("Array", Tensor, np.ndarray[Any, np.dtype[np.float64]])
+if TYPE_CHECKING:  # whoever has tensors has imported torch; the NumPy optimizers start seconds sooner without
+    from torch import Tensor
+
+Array = TypeVar("Array", "Tensor", np.ndarray[Any, np.dtype[np.float64]])
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class PlateauIMQ:
             factor = 1.0 + ratio * ratio
             # -2 e / (c^2 + e^2), written so that neither square overflows
             shift = -2.0 * (ratio / factor) / self.decay
-        lost = ~_is_finite(factor)
+        lost = ~(factor < float("inf"))  # NaN too, and the same words for tensors and arrays
         factor[lost], shift[lost] = float("inf"), 0.0
         return factor, shift
 
@@ -69,10 +70,6 @@ def pseudo_data(y: Array, center: Any, noise: Any, weight: PlateauIMQ | KnownWei
     """The ordinary GP that equals the RCGP: moved targets, inflated noise. All have shape `n`."""
     factor, shift = weight(y - center)
     return y - noise * shift, noise * factor
-
-
-def _is_finite(values: Array) -> Any:
-    return torch.isfinite(values) if isinstance(values, Tensor) else np.isfinite(values)
 
 
 def _all(condition: Any) -> bool:

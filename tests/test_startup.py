@@ -32,7 +32,7 @@ assert orchestrator.Campaign.load("smoke").studies()
 """,
         HEAVY,
     ),
-    "rcgp": ("import rcgp", {"ray", "mlflow", "botorch", "gpytorch", "pandas", "orchestrator", "objectives"}),
+    "rcgp": ("import rcgp", {"torch", "ray", "mlflow", "botorch", "gpytorch", "pandas", "orchestrator", "objectives"}),
     "the BoTorch model": ("from rcgp import RobustGP", {"ray", "mlflow", "orchestrator", "objectives"}),
 }
 
