@@ -2,10 +2,15 @@
 
     python benchmarks/speed.py                 # the whole table, under 5 minutes
     python benchmarks/speed.py --sizes 20 100  # fewer observations
+    python benchmarks/speed.py --quality       # is the maximum found? against 100 times the search, 4 minutes
+    python benchmarks/speed.py --pending       # many suggestions in a row, none of them answered yet
 
 Ours is `a2-rcgp-ucb` with its defaults, warm: `n` observations are known, then `--asks` more arrive one by one, and the mean
 time of tell and ask counts. The peers are used as people use them: BoTorch fits a fresh `SingleTaskGP` and maximises
 `UpperConfidenceBound` (10 restarts, 512 raw samples); Optuna's samplers suggest from `n` finished trials.
+
+`--quality` compares the upper confidence bound our maximiser reaches on random beliefs with the best of 100 whole searches.
+`--pending` asks m times in a row after one observation, each ask knowing the points before it, and compares with one.
 """
 
 from __future__ import annotations
@@ -15,11 +20,11 @@ import os
 import time
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-import optuna
 import torch
 from botorch.acquisition import UpperConfidenceBound
 from botorch.fit import fit_gpytorch_mll
@@ -28,11 +33,14 @@ from botorch.optim import optimize_acqf
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from rcgp import make_optimizer
+from rcgp.acquisition import Maximizer
+from rcgp.gaussian import KERNELS, Belief, squared_distance
 
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")
-optuna.logging.set_verbosity(optuna.logging.ERROR)
 Data = tuple[np.ndarray, np.ndarray]
+MULTIPLIER = 2.0
+"""Deviations in the upper confidence bound of `--quality`."""
 PATIENCE = 45.0
 """Seconds after which BoTorch's fit, and its maximiser, are cut short: its time is then a lower bound."""
 
@@ -71,9 +79,10 @@ def botorch(data: Data, asks: int) -> float:
     return time.perf_counter() - started
 
 
-def optuna_sampler(make: Callable[[], optuna.samplers.BaseSampler]) -> Callable[[Data, int], float]:
+def optuna_sampler(name: str) -> Callable[[Data, int], float]:
     def measure(data: Data, asks: int) -> float:
-        study = optuna.create_study(direction="maximize", sampler=make())
+        optuna = import_optuna()
+        study = optuna.create_study(direction="maximize", sampler=getattr(optuna.samplers, name)(seed=0))
         space = {f"x{i}": optuna.distributions.FloatDistribution(0.0, 1.0) for i in range(data[0].shape[1])}
         for x, y in zip(*data, strict=True):
             params = {f"x{i}": float(v) for i, v in enumerate(x)}
@@ -86,28 +95,114 @@ def optuna_sampler(make: Callable[[], optuna.samplers.BaseSampler]) -> Callable[
     return measure
 
 
+def import_optuna() -> Any:
+    try:
+        import optuna
+    except ImportError:
+        raise SystemExit("Optuna is missing: pip install 'rcgp-orchestrator[dev]' brings it.") from None
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
 PEERS = {
     "BoTorch": botorch,
-    "Optuna GP": optuna_sampler(lambda: optuna.samplers.GPSampler(seed=0)),
-    "Optuna TPE": optuna_sampler(lambda: optuna.samplers.TPESampler(seed=0)),
+    "Optuna GP": optuna_sampler("GPSampler"),
+    "Optuna TPE": optuna_sampler("TPESampler"),
 }
+
+
+def print_speed(sizes: list[int], dims: list[int], asks: int) -> None:
+    import_optuna()
+    ours(sample(40, 2), 5), botorch(sample(20, 2), 1)  # warm up: imports and caches
+    print("| n | d | ours, s | " + " | ".join(f"{peer}, s | ours / {peer}" for peer in PEERS) + " |")
+    print("|---" * (3 + 2 * len(PEERS)) + "|")
+    for n in sizes:
+        for dim in dims:
+            data = sample(n, dim)
+            mine = ours(data, min(asks, n // 2))
+            rows = [f"{seconds:.3f} | {mine / seconds:.2f}" for seconds in (peer(data, 1) for peer in PEERS.values())]
+            print(f"| {n} | {dim} | {mine:.4f} | " + " | ".join(rows) + " |", flush=True)
+
+
+def random_belief(dim: int, seed: int) -> Belief:
+    """The posterior of a draw from a random prior: 10 to 200 rows, up to half of them around one point, as in a late search."""
+    rng = np.random.default_rng([dim, seed])
+    n, kernel = int(rng.integers(10, 200)), ("rbf", "matern52")[seed % 2]
+    # from a twentieth of the cube's diameter to all of it
+    lengthscale = np.sqrt(dim) * 10.0 ** rng.uniform(-1.3, 0.0, dim)
+    X, gathered = rng.random((n, dim)), rng.random(n) < rng.uniform(0.0, 0.5)
+    X[gathered] = np.clip(rng.random(dim) + 0.1 * rng.standard_normal((gathered.sum(), dim)), 0.0, 1.0)
+    noise = 10.0 ** rng.uniform(-4.0, -1.0)
+    gram, _ = KERNELS[kernel](squared_distance(X, X, lengthscale))
+    y = np.linalg.cholesky(gram + noise * np.eye(n)) @ rng.standard_normal(n)
+    return Belief.condition(X, y, np.full(n, noise), lengthscale, kernel, noise)
+
+
+def shortfall(dim: int, seed: int, larger: list[Maximizer]) -> float:
+    """By how much, relative to it, our maximum of a random belief misses the best of `larger` searches."""
+    belief = random_belief(dim, seed)
+
+    def reached(maximizer: Maximizer) -> float:
+        x = maximizer.maximize(belief, MULTIPLIER, np.random.default_rng([seed, maximizer.seed]))
+        return float(belief.ucb(x[None], MULTIPLIER)[0])
+
+    mine, best = reached(Maximizer(dim, seed)), max(map(reached, larger))
+    return max(0.0, best - mine) / abs(best)
+
+
+def print_quality(dims: list[int], cases: int) -> None:
+    print("| d | within 0.5 % of 100 times the search | mean shortfall | worst |\n|---|---|---|---|")
+    for dim in dims:
+        larger = [Maximizer(dim, 1000 + repeat, max_iterations=200) for repeat in range(100)]
+        missed = np.array([shortfall(dim, seed, larger) for seed in range(cases)])
+        good = int((missed <= 0.005).sum())
+        print(f"| {dim} | {good} of {cases} | {missed.mean():.3%} | {missed.max():.3%} |", flush=True)
+
+
+def in_a_row(data: Data, asks: int) -> float:
+    """Seconds of one more observation and `asks` suggestions, each knowing that those before it are being tried."""
+    X, y = data
+    optimizer = make_optimizer("a2-rcgp-ucb", X.shape[1], seed=0, n_initial=5)
+    for x, value in zip(X[:-1], y[:-1], strict=True):
+        optimizer.tell(x, value)
+    optimizer.ask()
+    started = time.perf_counter()
+    optimizer.tell(X[-1], y[-1])
+    waiting: list[np.ndarray] = []
+    for _ in range(asks):
+        waiting.append(optimizer.ask(np.array(waiting) if waiting else None))
+    return time.perf_counter() - started
+
+
+def print_pending(sizes: list[int], dims: list[int]) -> None:
+    counts = (1, 4, 16, 64)
+    in_a_row(sample(40, 2), 4)  # warm up
+    print("| n | d | " + " | ".join(f"m = {m}, s | each / one" for m in counts) + " |")
+    print("|---" * (2 + 2 * len(counts)) + "|")
+    for n in sizes:
+        for dim in dims:
+            data = sample(n, dim)
+            seconds = [float(np.median([in_a_row(data, m) for _ in range(3)])) for m in counts]
+            cells = [f"{s:.3f} | {s / m / seconds[0]:.2f}" for m, s in zip(counts, seconds, strict=True)]
+            print(f"| {n} | {dim} | " + " | ".join(cells) + " |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[20, 100, 300, 1000])
-    parser.add_argument("--dims", type=int, nargs="+", default=[1, 6, 36])
+    parser.add_argument("--dims", type=int, nargs="+", help="default: 1 6 36, and 2 for --quality")
     parser.add_argument("--asks", type=int, default=10)
+    parser.add_argument("--cases", type=int, default=100, help="random beliefs a dimension, for --quality")
+    table = parser.add_mutually_exclusive_group()
+    table.add_argument("--quality", action="store_true", help="how good the maximum of the bound is")
+    table.add_argument("--pending", action="store_true", help="what suggestions in a row cost")
     args = parser.parse_args()
-    ours(sample(40, 2), 5), botorch(sample(20, 2), 1)  # warm up: imports and caches
-    print("| n | d | ours, s | " + " | ".join(f"{peer}, s | ours / {peer}" for peer in PEERS) + " |")
-    print("|---" * (3 + 2 * len(PEERS)) + "|")
-    for n in args.sizes:
-        for dim in args.dims:
-            data = sample(n, dim)
-            mine = ours(data, min(args.asks, n // 2))
-            rows = [f"{seconds:.3f} | {mine / seconds:.2f}" for seconds in (peer(data, 1) for peer in PEERS.values())]
-            print(f"| {n} | {dim} | {mine:.4f} | " + " | ".join(rows) + " |", flush=True)
+    if args.quality:
+        print_quality(args.dims or [1, 2, 6, 36], args.cases)
+    elif args.pending:
+        print_pending(args.sizes, args.dims or [1, 6, 36])
+    else:
+        print_speed(args.sizes, args.dims or [1, 6, 36], args.asks)
 
 
 if __name__ == "__main__":
