@@ -25,6 +25,7 @@ from rcgp.surrogates import (
     StudentTSurrogate,
     Surrogate,
 )
+from rcgp.threads import one_blas_thread
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +94,7 @@ class Optimizer:
         """Number of observations told."""
         return len(self._y)
 
+    @one_blas_thread
     def ask(self, pending: Array | None = None) -> Array:
         """The next point to try, shape `d`, knowing that `pending` (`m x d`) are being tried."""
         waiting = self._check_points(pending, "pending")
@@ -112,6 +114,7 @@ class Optimizer:
         point = self._check_points(np.asarray(x, dtype=float)[None], "x")
         self._X, self._y = np.concatenate([self._X, point]), np.append(self._y, float(y))
 
+    @one_blas_thread
     def update(self) -> None:
         """Absorb what was told since the last update: judge every row and refit where due. `ask` does this first."""
         if self._surrogate is None or self.n < max(1, self.n_initial):
@@ -165,6 +168,7 @@ class Optimizer:
             weights[: len(known)] = known
         return weights
 
+    @one_blas_thread
     def suspects(self) -> list[Suspect]:
         """The observations whose weight fell below 1, least believed first."""
         self.update()
@@ -174,6 +178,7 @@ class Optimizer:
         rows = [index for index in np.argsort(weights, kind="stable") if weights[index] < 1.0]
         return [Suspect(int(i), float(weights[i]), float(self._y[i] - expected[i]), float(expected[i])) for i in rows]
 
+    @one_blas_thread
     def posterior(self, X: Array) -> Posterior:
         """What is believed of the objective at `X` (`m x d`), in its own units."""
         points = self._check_points(X, "X")
@@ -187,6 +192,7 @@ class Optimizer:
         scaling = self._judgement.scaling
         return Posterior(scaling.to_units(mean), np.sqrt(variance) * scaling.spread * scaling.unit)
 
+    @one_blas_thread
     def recommend(self) -> int:
         """Index of the observation with the highest believed value: the best point, not the luckiest lie."""
         if self.n == 0:
