@@ -89,6 +89,8 @@ class Tracking(_Section):
     """A run of its own for each trial; by default where trials run in parallel."""
     required: StrictBool = False
     """Refuse to start when the server cannot be reached."""
+    patience: Seconds = 60.0
+    """How long the end of a run waits for a server that takes its time; one that is silent is left much sooner."""
 
 
 class Campaign(_Section):

@@ -5,8 +5,8 @@ missing is in the journals, and `orchestrate sync` writes it later.
 """
 
 import logging
+import math
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -14,10 +14,15 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from orchestrator.errors import redacted
 from orchestrator.journal import Lock
 from orchestrator.runs import Run
 from orchestrator.study import Refused
+
+if TYPE_CHECKING:
+    from orchestrator.tracker import View
 
 log = logging.getLogger(__name__)
 SWITCH = "ORCHESTRATE_TRACKING"
@@ -35,10 +40,11 @@ SETTINGS = {
 """A server that is away is tried again by us, from the journal: MLflow itself would wait for minutes."""
 POLL_SECONDS = 1.0
 LONGEST_PAUSE = 15.0
-PATIENCE = {"": 120.0, "busy": 120.0, "ok": 30.0, "down": 0.5, "done": 10.0}
-"""How long the driver waits at the end, by the last news: still starting, writing the report, writing, no answer, leaving.
-
-A server that hangs is news within the request's time limit; the patience is for machines with too much to do."""
+SILENCE = {"": 120.0, "busy": 120.0, "asking": 10.0, "ok": 10.0, "down": 0.5, "done": 10.0}
+"""How long the driver waits at the end without news, by the last: starting, drawing the report, asked, answered, no
+answer, leaving. A request's own time limit is less than ten seconds, so that a server that hangs is news before."""
+LOCAL_SILENCE = 120.0
+"""A local store never hangs, but it may have to be made first, or wait for another writer."""
 
 
 def tracking_uri(run: Run, given: str | None = None) -> str:
@@ -51,14 +57,9 @@ def store_uri(root: Path) -> str:
     return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{root.absolute() / 'mlflow.db'}"
 
 
-def redacted(text: str) -> str:
-    """Without the credentials an address may carry."""
-    return re.sub(r"://[^/@\s]*@", "://***@", text)
-
-
 @contextmanager
 def tracked(run: Run) -> Iterator["Follower | None"]:
-    """Track a run while the block lasts; the end of the block waits for MLflow only as long as it answers."""
+    """Track a run while the block lasts; its end waits for MLflow while that answers, as long as the campaign says."""
     tracking = run.campaign.tracking
     if not tracking.enabled or os.environ.get(SWITCH) == "0":
         yield None
@@ -116,26 +117,44 @@ class Follower:
             time.sleep(0.05)
 
     def close(self) -> None:
-        """Let the follower write the rest, while it gets answers; then end it."""
+        """Let the follower write the rest while it gets answers and the campaign has patience; then end it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         if self._news == "down":
             self._heard = time.monotonic()  # the server may be back: one more chance
+        enough = time.monotonic() + self._patience()
+        gave_up = "interrupted"
         try:
-            while self._process.poll() is None and time.monotonic() - self._heard < self._patience():
-                time.sleep(0.02)
+            gave_up = self._await_end(enough)
         finally:  # also when whoever waits has had enough
             if self._process.poll() is None:
                 self._process.kill()  # nothing is lost: the journals have it, and half a write is completed by the next
-                self.reason = self.reason or "no answer"
+                self.reason = self.reason or gave_up
         self._process.wait()
         self._reader.join()
         if self._news != "done":
             self.reason = self.reason or f"its process ended, see {self._run.folder / 'tracking.log'}"
 
+    def _await_end(self, enough: float) -> str:
+        """Wait for the follower; returns why no longer, in case it is still there."""
+        while self._process.poll() is None:
+            if time.monotonic() - self._heard > self._silence():
+                return "no answer"
+            if time.monotonic() > enough:
+                return f"not done after {self._patience():g} s"
+            time.sleep(0.02)
+        return ""
+
+    def _silence(self) -> float:
+        return LOCAL_SILENCE if _is_local(self.uri) else SILENCE[self._news]
+
     def _patience(self) -> float:
-        """A local store never hangs, but it may have to be made first."""
-        return PATIENCE[self._news] if self.uri.startswith("http") else 120.0
+        return math.inf if _is_local(self.uri) else self._run.campaign.tracking.patience
+
+
+def _is_local(uri: str) -> bool:
+    """Whether the store is a file of this machine: everything else may hang."""
+    return uri.startswith("sqlite:")
 
 
 def sync(run: Run, given: str | None = None) -> str:
@@ -161,13 +180,14 @@ def sync(run: Run, given: str | None = None) -> str:
 
 def follow(run: Run, uri: str, over: threading.Event, say: Callable[[str], None]) -> bool:
     """Write the journals to MLflow as they grow until `over`; returns whether all of it is there."""
-    from orchestrator.tracker import FAILURES, View, connect
+    from orchestrator.tracker import FAILURES
 
+    say("asking")
     view, pause = None, POLL_SECONDS
     while True:
         last = over.is_set()
         try:
-            view = view or View(run, connect(uri), uri, say)
+            view = view or _view(run, uri, say)
             view.push(last=last)
             say("ok")
             pause = POLL_SECONDS
@@ -181,6 +201,14 @@ def follow(run: Run, uri: str, over: threading.Event, say: Callable[[str], None]
             if last:
                 return True
         over.wait(pause)
+
+
+def _view(run: Run, uri: str, say: Callable[[str], None]) -> "View":
+    from orchestrator.tracker import View, connect
+
+    client = connect(uri)
+    say("ok")
+    return View(run, client, uri, say)
 
 
 def one_line(error: BaseException) -> str:

@@ -12,6 +12,7 @@ from uuid import uuid4
 import yaml
 
 from orchestrator.campaign import Campaign, check_name, read_yaml, suggest
+from orchestrator.errors import redacted
 from orchestrator.journal import Lock, Record, observations, read
 from orchestrator.study import Observation, Refused, Study, differences
 
@@ -59,14 +60,11 @@ class Run:
             raise Refused(
                 f"{name}: no such run in {root}; {suggest(name, names(root)) if names(root) else 'none yet.'}"
             )
-        try:
-            started = json.loads((folder / "run.json").read_text())
-        except ValueError as error:
-            raise Refused(f"{folder / 'run.json'}: damaged ({error}).") from None
-        campaign = Campaign.from_dict(read_yaml(folder / "campaign.yaml"), source=str(folder / "campaign.yaml"))
-        changed = "; ".join(differences(started["campaign"], campaign.to_dict()))
+        started = _started(folder)
+        where = folder / "campaign.yaml"
+        campaign = Campaign.from_dict(read_yaml(where), source=str(where))
+        changed = redacted("; ".join(differences(started["campaign"], campaign.to_dict())))
         if changed:
-            where = folder / "campaign.yaml"
             raise Refused(f"{where}: changed since it started ({changed}). Undo that, or run it under a new name.")
         return cls(folder, campaign, tuple(started["paths"]), started["id"])
 
@@ -108,6 +106,20 @@ class Run:
             return Lock(self.folder / "lock")
         except OSError as error:
             raise Refused(f"{self.folder}: cannot be written ({error.strerror}).") from None
+
+
+def _started(folder: Path) -> dict[str, Any]:
+    """What the run was when it started."""
+    path = folder / "run.json"
+    try:
+        started = json.loads(path.read_text())
+    except (ValueError, OSError) as error:
+        raise Refused(f"{path}: damaged ({error}).") from None
+    missing = {"id", "campaign", "paths"} - started.keys() if isinstance(started, dict) else {"everything"}
+    if missing:
+        lacks = f"made by an older version (run.json lacks {', '.join(sorted(missing))})"
+        raise Refused(f"{folder}: {lacks}. Run it again with: orchestrate run {folder / 'campaign.yaml'}")
+    return dict(started)
 
 
 def journal_path(folder: Path, study: Study) -> Path:

@@ -12,12 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from orchestrator.follower import SETTINGS, redacted, store_uri, tracking_uri
+from orchestrator.errors import redacted
+from orchestrator.follower import SETTINGS, store_uri, tracking_uri
 from orchestrator.runs import Run
 from orchestrator.study import Refused
 
 HOST = "127.0.0.1"
 START_SECONDS = 120.0
+STORE = "MLFLOW_BACKEND_STORE_URI"
+"""How the server hears of its store: everybody on a machine can read a command line, and this may hold a password."""
 
 
 def serve(root: Path, run: Run | None, port: int, given: str | None = None) -> None:
@@ -53,7 +56,8 @@ def server(uri: str, port: int) -> Iterator[str]:
     _check_free(port)
     command = [sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port), "--workers", "1"]
     process = subprocess.Popen(
-        [*command, "--backend-store-uri", uri],
+        command,
+        env=dict(os.environ) | {STORE: uri},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
