@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
     from orchestrator.follower import Follower
+    from orchestrator.foreign import ForeignReport
     from orchestrator.report import Report
     from orchestrator.runs import Run
 
@@ -144,6 +145,10 @@ def report(
     from_mlflow: Annotated[
         bool, typer.Option("--from-mlflow", help="Read an MLflow experiment instead of the journals.")
     ] = False,
+    metric: Annotated[str | None, typer.Option(help="Metric of an experiment that others filled.")] = None,
+    mode: Annotated[
+        str | None, typer.Option(help="Whether a high or a low metric is better.", metavar="max|min")
+    ] = None,
     tracking_uri: TrackingUri = None,
     root: Root = None,
 ) -> None:
@@ -153,12 +158,14 @@ def report(
 
     where = storage_root(root)
     if not from_mlflow:
+        if metric or mode:
+            raise Refused("--metric and --mode are for experiments that others filled: add --from-mlflow.")
         _report(Report.of(Run.open(where, name)))
         return
     from orchestrator.follower import store_uri
     from orchestrator.tracker import experiment_report
 
-    _report(experiment_report(name, tracking_uri or store_uri(where), where))
+    _report(experiment_report(name, tracking_uri or store_uri(where), where, metric, mode))
 
 
 @app.command()
@@ -248,9 +255,7 @@ def _try_report(report: "Report") -> bool:
     return False
 
 
-def _report(report: "Report") -> None:
-    from orchestrator.report import printable
-
+def _report(report: "Report | ForeignReport") -> None:
     if report.frame.empty:
         typer.echo(f"{report.name}: no trial is finished yet.")
         return
@@ -258,7 +263,7 @@ def _report(report: "Report") -> None:
         files = report.write()
     except OSError as error:
         raise Refused(f"the report of {report.name} cannot be written ({error.strerror or error}).") from error
-    _print_frame("Regret after the last trial, mean and standard error over seeds", printable(report.table))
+    _print_frame(report.caption, report.shown)
     for path in files:
         if path.suffix in (".html", ".csv", ".png"):
             typer.echo(f"{path.suffix[1:]:>8}: {path}")

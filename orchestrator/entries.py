@@ -32,6 +32,8 @@ DEFINITION = "orchestrate.definition"
 """Tag with everything that defines the study, so that it can be understood without its journal."""
 WRITTEN, STAGE = "orchestrate.written", "orchestrate.stage"
 """Tags that say how far it is: the number of trials it holds, and running, paused, ended or complete."""
+PARAMETER, ABOUT = "config/", "run/"
+"""Prefixes in tables of foreign runs: their parameters, and what MLflow itself knows of them; the rest are metrics."""
 VERSIONS = ("rcgp-orchestrator", "ray", "torch", "botorch", "mlflow", "numpy")
 
 

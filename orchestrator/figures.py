@@ -11,6 +11,7 @@ from orchestrator.report import Report, band_curves
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from orchestrator.foreign import ForeignReport
     from orchestrator.posterior import History
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B")
@@ -32,6 +33,16 @@ LEARNING = {"best_so_far": "best true value so far"}
 
 def write_figures(report: Report) -> list[Path]:
     """Draw what the report has, each figure as PNG and PDF."""
+    return _save(_figures(report), report.folder)
+
+
+def write_learning(report: "ForeignReport") -> list[Path]:
+    """Draw what is known of runs that others made: what they reported, and the best so far."""
+    return _save((("learning", _learning_figure(r)) for r in [report]), report.folder)
+
+
+def _save(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[Path]:
+    """Each figure is drawn in our style, kept and let go before the next."""
     import matplotlib as mpl
 
     mpl.use("Agg")
@@ -39,9 +50,9 @@ def write_figures(report: Report) -> list[Path]:
 
     files = []
     with plt.rc_context(STYLE):
-        for name, figure in _figures(report):
+        for name, figure in figures:
             for suffix in ("png", "pdf"):
-                files.append(report.folder / f"{name}.{suffix}")
+                files.append(folder / f"{name}.{suffix}")
                 figure.savefig(files[-1])
             plt.close(figure)
     return files
@@ -78,6 +89,22 @@ def _draw_bands(axis: Any, report: Report, column: str) -> None:
         axis.plot(steps, band["mean"], label=label, color=color, linestyle=DASHES[i % len(DASHES)], linewidth=1.4)
         axis.fill_between(steps, band["low"], band["high"], color=color, alpha=0.18, linewidth=0)
     axis.margins(x=0.01)
+
+
+def _learning_figure(report: "ForeignReport") -> "Figure":
+    from matplotlib import pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
+    frame, (low, high) = report.frame, report.range
+    for i, (column, label) in enumerate(report.CURVES.items()):
+        axis.plot(frame["number"], frame[column].clip(low, high), DASHES[i], color=PALETTE[1 - i], label=label)
+    doubted = frame["weight"] < 1.0
+    for chosen, marker, color, label in ((~doubted, "o", PALETTE[0], "run"), (doubted, "^", PALETTE[4], "doubted run")):
+        axis.scatter(frame["number"][chosen], frame["value"][chosen].clip(low, high), s=16, marker=marker, color=color,
+                     edgecolor="white", linewidth=0.4, label=label)  # fmt: skip
+    axis.set(xlabel="run", ylabel=report.metric)
+    figure.legend(loc="outside upper center", ncols=4)
+    return figure
 
 
 def _posterior_figure(histories: "Sequence[History]") -> "Figure":

@@ -5,7 +5,7 @@ import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
@@ -25,6 +25,9 @@ from orchestrator.report import (
 )
 from orchestrator.study import Study
 
+if TYPE_CHECKING:
+    from orchestrator.foreign import ForeignReport
+
 DARK_PALETTE = ("#5AB0E6", "#FF8A4C", "#35C79B", "#E79AC6", "#F5BD45", "#9AD4F7", "#B5B5B5")
 CHARTS = {
     "cumulative_regret": ("Cumulative regret", "sum of (maximum - true value)"),
@@ -35,20 +38,23 @@ CHARTS = {
 
 def write_page(report: Report, film: Film | None = None) -> Path:
     """Write report.html and return its path."""
+    return write_html(report.folder, report.name, page_data(report, film))
+
+
+def write_html(folder: Path, name: str, data: dict[str, Any]) -> Path:
+    """The page that draws the data, as one file."""
     from plotly.offline import get_plotlyjs
 
-    data = json.dumps(page_data(report, film), allow_nan=False, separators=(",", ":"))
     page = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    title = report.name.replace("&", "&amp;").replace("<", "&lt;")
     parts = {
-        "__TITLE__": title,
+        "__TITLE__": name.replace("&", "&amp;").replace("<", "&lt;"),
         "__PLOTLY__": get_plotlyjs(),
         "__PALETTES__": json.dumps({"light": PALETTE, "dark": DARK_PALETTE}),
-        "__DATA__": data.replace("</", "<\\/"),
+        "__DATA__": json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/"),
     }
     for mark, text in parts.items():
         page = page.replace(mark, text, 1)
-    path = report.folder / "report.html"
+    path = folder / "report.html"
     path.write_text(page, encoding="utf-8")
     return path
 
@@ -116,6 +122,7 @@ def _final(report: Report) -> dict[str, Any]:
     shown = printable(report.table).rename(columns=lambda c: str(c).replace("_", " "))
     best = report.table.groupby("adversary")["cumulative_regret_mean"].idxmin().tolist()
     return {
+        "title": "Final regret",
         "text": "Mean ± standard error over seeds; differences are taken seed by seed on shared noise.",
         "table": _table(shown, words=2) | {"best": best},
         "forms": {"Markdown": markdown(shown), "LaTeX": latex(shown), "CSV": report.table.to_csv(index=False)},
@@ -227,3 +234,84 @@ def _described(studies: tuple[Study, ...]) -> dict[str, Any]:
     first = studies[0]
     sizes = {"trials": first.trials, "initial": first.initial, "workers": first.workers}
     return parts | {"seeds": sorted({s.seed for s in studies})} | sizes
+
+
+# --- runs that others made --------------------------------------------------------------------------------------------
+
+
+def foreign_data(report: "ForeignReport") -> dict[str, Any]:
+    """Everything the page shows of an experiment that is not ours."""
+    better = "higher" if report.mode == "max" else "lower"
+    return {
+        "name": report.name,
+        "description": f"An MLflow experiment, read as it is: one trial for each run, in the order they were started. "
+        f"{report.metric}: {better} is better.",
+        "cards": _foreign_cards(report),
+        "series": list(report.CURVES.values()),
+        "regret": _foreign_curves(report),
+        "final": _foreign_runs(report),
+        "forensics": _foreign_forensics(report) if report.dimensions else None,
+        "posterior": None,
+        "film": None,
+        "campaign": yaml.safe_dump(report.described(), sort_keys=False, default_flow_style=None),
+    }
+
+
+def _foreign_cards(report: "ForeignReport") -> list[dict[str, str]]:
+    frame, sign = report.frame, 1.0 if report.mode == "max" else -1.0
+    lost = int(frame["value"].isna().sum())
+    cards = [{"value": f"{len(frame):,} runs", "label": f"{lost} without {report.metric}"}]
+    finite = frame[np.isfinite(frame["value"])]
+    if len(finite):
+        best = finite.loc[(sign * finite["value"]).idxmax()]
+        cards.append({"value": f"{best['value']:.4g}", "label": f"best {report.metric} reported, by {best['run']}"})
+    if report.believed is not None:
+        best = frame.loc[report.believed]
+        told = f"believed best ({report.metric} {best['value']:.4g}, expected {best['expected']:.4g})"
+        cards.append({"value": str(best["run"]), "label": told})
+        cards.append({"value": f"{len(report.suspects)} doubted", "label": "runs that the others contradict"})
+    return cards
+
+
+def _foreign_curves(report: "ForeignReport") -> dict[str, Any]:
+    numbers = report.frame["number"].tolist()
+    curves = [
+        {"label": label, "x": numbers, "mean": short(report.frame[column].clip(*report.range))}
+        for column, label in report.CURVES.items()
+    ]
+    text = "The best so far, as the runs report it and without the runs that are doubted."
+    return {
+        "title": "Learning curve",
+        "text": text,
+        "charts": [{"title": "Best so far", "axis": report.metric, "curves": curves}],
+    }
+
+
+def _foreign_runs(report: "ForeignReport") -> dict[str, Any]:
+    shown = report.table(report.frame)
+    best = [] if report.believed is None else [report.believed]
+    csv = report.frame.to_csv(index=False)
+    return {
+        "title": "Runs",
+        "text": "Every run. Expected is what the model thinks of its parameters, weight how far it believes the report.",
+        "table": _table(shown, words=2) | {"best": best},
+        "forms": {"Markdown": markdown(shown), "LaTeX": latex(shown), "CSV": csv},
+    }
+
+
+def _foreign_forensics(report: "ForeignReport") -> dict[str, Any]:
+    judged = report.frame[report.frame["weight"].notna()]
+    return {
+        "text": "Nobody knows which of these reports are wrong. A robust model (a2-rcgp-ucb) of the parameters below says "
+        "which of them the others contradict: its suspects, least believed first. Triangles lie beyond the edge.",
+        "table": _table(report.shown, words=2),
+        "values": {
+            "axis": report.metric,
+            "range": list(report.range),
+            "trial": judged["number"].tolist(),
+            "name": judged["run"].tolist(),
+            "y": short(judged["value"]),
+            "expected": short(judged["expected"]),
+            "weight": short(judged["weight"]),
+        },
+    }

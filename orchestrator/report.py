@@ -233,6 +233,13 @@ class Report:
         """The final regrets."""
         return regret_table(self.frame)
 
+    caption = "Regret after the last trial, mean and standard error over seeds"
+
+    @property
+    def shown(self) -> DataFrame:
+        """The final regrets, for people."""
+        return printable(self.table)
+
     def mean_curves(self) -> Iterator[tuple[str, int, float]]:
         """Mean and one standard error to either side, by name and trial, for each algorithm."""
         for kind in ("cumulative_regret", "simple_regret"):

@@ -10,13 +10,15 @@ import fcntl
 import json
 import logging
 import math
+import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import mlflow
 import pandas as pd
@@ -26,13 +28,29 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from objectives import Objective
 from orchestrator import entries
-from orchestrator.campaign import check_name
-from orchestrator.entries import DEFINITION, KIND, RUN, STAGE, STUDY, TRIAL, VIEW, WRITTEN, Entry, Judged
+from orchestrator.entries import (
+    ABOUT,
+    DEFINITION,
+    KIND,
+    PARAMETER,
+    RUN,
+    STAGE,
+    STUDY,
+    TRIAL,
+    VIEW,
+    WRITTEN,
+    Entry,
+    Judged,
+)
+from orchestrator.errors import redacted
 from orchestrator.journal import Record, observations, to_json
 from orchestrator.report import Report, reference, study_frame, with_regret
 from orchestrator.runs import Run
 from orchestrator.study import Observation, Refused, Study
 from orchestrator.trial import build_objective, look_in
+
+if TYPE_CHECKING:
+    from orchestrator.foreign import ForeignReport
 
 log = logging.getLogger(__name__)
 BATCH = 300
@@ -41,7 +59,6 @@ FAILURES = (MlflowException, SQLAlchemyError, OSError)
 """What a store that is away, slow or locked raises; `OSError` is also what requests raises."""
 TABLE = "trials.json"
 SUMMARY = "summary"
-PREFIX = "config/"
 
 
 def connect(uri: str) -> mlflow.MlflowClient:
@@ -237,7 +254,9 @@ class View:
         at = entries.milliseconds(report.frame["at"].max())
         curves = [Entry(entries.clean(k), v, step, at) for k, step, v in report.mean_curves()]
         self._log(summary.info.run_id, curves)
-        for path in [self.run.folder / "campaign.yaml", *files]:
+        campaign = redacted((self.run.folder / "campaign.yaml").read_text())
+        self.client.log_text(summary.info.run_id, campaign, "campaign.yaml")
+        for path in files:
             self.client.log_artifact(summary.info.run_id, str(path))
             self.say("ok")
         self.client.set_tag(summary.info.run_id, "mlflow.note.content", report.note()[:8000])
@@ -372,13 +391,13 @@ def experiment_frame(experiment: str, tracking_uri: str | None = None) -> pd.Dat
     studies = [run for run in runs if run.data.tags.get(KIND) == "study"]
     if studies:
         return pd.concat([_trial_rows(client, run) for run in studies], ignore_index=True)
-    return pd.DataFrame([_run_row(run) for run in runs])
+    return _runs_frame(runs)
 
 
 def _trial_rows(client: mlflow.MlflowClient, run: Any) -> pd.DataFrame:
     """The trials of a study of ours: their parameters are in its table, the run's own say what the study was."""
     names = {"y": "observed", "y_true": "true_value"}
-    return read_table(client, run).rename(columns=lambda c: names.get(c, str(c).replace("param.", PREFIX, 1)))
+    return read_table(client, run).rename(columns=lambda c: names.get(c, str(c).replace("param.", PARAMETER, 1)))
 
 
 def read_table(client: mlflow.MlflowClient, run: Any) -> pd.DataFrame:
@@ -391,11 +410,27 @@ def read_table(client: mlflow.MlflowClient, run: Any) -> pd.DataFrame:
     return frame
 
 
-def experiment_report(name: str, uri: str, root: Path) -> Report:
-    """The report of an experiment of ours, from MLflow alone; of several runs in it, the latest."""
+def experiment_report(
+    name: str, uri: str, root: Path, metric: str | None = None, mode: str | None = None
+) -> "Report | ForeignReport":
+    """The report of an experiment, from MLflow alone: of ours, or by its metric of one that others filled."""
     client = connect(uri)
     experiment = find_experiment(client, name)
-    found = [r for r in _search(client, experiment.experiment_id) if r.data.tags.get(KIND) == "study"]
+    runs = _search(client, experiment.experiment_id)
+    studies = [r for r in runs if r.data.tags.get(KIND) == "study"]
+    if studies and (metric or mode):
+        raise Refused(f"experiment {name!r} is one of ours: its report needs neither --metric nor --mode.")
+    folder = root / f"{re.sub(r'[^A-Za-z0-9_-]+', '-', name).strip('-')}-from-mlflow"
+    if studies:
+        return _own_report(client, experiment, studies, folder)
+    from orchestrator.foreign import ForeignReport  # it brings Ray, which nothing else here needs
+
+    return ForeignReport.of(name, _runs_frame(runs), metric, mode, folder)
+
+
+def _own_report(client: mlflow.MlflowClient, experiment: Any, found: Sequence[Any], folder: Path) -> Report:
+    """Of several runs in an experiment of ours, the latest."""
+    name = experiment.name
     runs = [r for r in found if r.data.tags[RUN] == found[-1].data.tags[RUN]]
     defined = [r for r in runs if DEFINITION in r.data.tags and r.data.tags.get(STAGE) != "running"]
     if not defined:
@@ -404,12 +439,25 @@ def experiment_report(name: str, uri: str, root: Path) -> Report:
     frame = pd.concat([read_table(client, r) for r in defined], ignore_index=True)
     whole = with_regret(frame, build_objective(studies[0]), studies[0].initial)
     description = experiment.tags.get("orchestrate.description", "")
-    return Report(name, description, studies, whole, root / f"{check_name(name)}-from-mlflow")
+    return Report(name, description, studies, whole, folder)
+
+
+def _runs_frame(runs: Sequence[Any]) -> pd.DataFrame:
+    """One row for each run; one that only holds others together has no result of its own."""
+    parents = {run.data.tags.get("mlflow.parentRunId") for run in runs}
+    return pd.DataFrame([_run_row(run) for run in runs if run.data.metrics or run.info.run_id not in parents])
 
 
 def _run_row(run: Any) -> dict[str, Any]:
-    params = {f"{PREFIX}{name}": _parsed(text) for name, text in run.data.params.items()}
-    return {**params, **run.data.metrics}
+    params = {f"{PARAMETER}{name}": _parsed(text) for name, text in run.data.params.items()}
+    about = {"name": run.info.run_name, "started": run.info.start_time, "status": run.info.status}
+    metrics = {name: _unbounded(value) for name, value in run.data.metrics.items()}
+    return params | {f"{ABOUT}{name}": value for name, value in about.items()} | metrics
+
+
+def _unbounded(value: float) -> float:
+    """MLflow keeps infinity as the largest number there is."""
+    return math.copysign(math.inf, value) if abs(value) >= sys.float_info.max else value
 
 
 def _parsed(text: str) -> Any:

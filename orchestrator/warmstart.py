@@ -9,9 +9,8 @@ import pandas as pd
 from ray.tune import ResultGrid
 from ray.tune.utils.util import unflatten_dict
 
+from orchestrator.entries import PARAMETER
 from orchestrator.space import Array, Choice, TuneSpace
-
-PREFIX = "config/"
 
 
 @dataclass(frozen=True)
@@ -40,12 +39,13 @@ def read_results(results: Any, metric: str, tracking_uri: str | None = None) -> 
 
 
 def _from_row(row: Mapping[Any, Any], metric: str) -> Past:
-    cells = {k.removeprefix(PREFIX): v for k, v in row.items() if isinstance(k, str) and k.startswith(PREFIX)}
-    filled = {name: value for name, value in cells.items() if not _is_blank(value)}
+    cells = {k.removeprefix(PARAMETER): v for k, v in row.items() if isinstance(k, str) and k.startswith(PARAMETER)}
+    filled = {name: value for name, value in cells.items() if not is_blank(value)}
     return Past(unflatten_dict(filled), row[metric])
 
 
-def _is_blank(cell: Any) -> bool:
+def is_blank(cell: Any) -> bool:
+    """Whether a table's cell holds nothing."""
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
