@@ -1,45 +1,33 @@
 """One BLAS thread while an optimizer thinks.
 
-Its matrices are small: threads gain nothing on an idle machine, and on a busy one they wait for each other ten times longer
+Its matrices are small: threads gain little on an idle machine, and on a busy one they wait for each other ten times longer
 than the work takes. One thread also rounds the same way everywhere, so that a journal replayed on another machine agrees.
 """
 
 from __future__ import annotations
 
-from contextlib import ContextDecorator
-from functools import cache
-from threading import Lock
-from typing import Any
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import ParamSpec, TypeVar
 
-import numpy as np  # noqa: F401 - libraries are only found once they are loaded
-import scipy.linalg  # noqa: F401
 from threadpoolctl import ThreadpoolController
 
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
-class _OneBlasThread(ContextDecorator):
-    """The first to enter limits the process, the last to leave restores it: suggestions may overlap in threads."""
 
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._inside = 0
-        self._limit: Any = None
+def one_blas_thread(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
+    """`function`, with the threads of NumPy's and SciPy's BLAS limited to one while it runs."""
 
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._limit = _libraries().limit(limits=1, user_api="blas")
-            self._inside += 1
+    @wraps(function)
+    def limited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+        with _libraries().limit(limits=1, user_api="blas"):  # of threads that overlap the first one's limit counts
+            return function(*args, **kwargs)
 
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limit.restore_original_limits()
+    return limited
 
 
 @cache
 def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()  # a search through all that is loaded, 20 ms
-
-
-one_blas_thread = _OneBlasThread()
+    """What is loaded when the first optimizer thinks: a search of 20 ms."""
+    return ThreadpoolController()

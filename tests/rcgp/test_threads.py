@@ -35,20 +35,23 @@ def test_an_optimizer_thinks_with_one_thread_and_gives_the_others_back() -> None
     assert threads() == {2}
 
 
-def test_overlapping_suggestions_restore_what_was_there_before_the_first() -> None:
-    entered, leave = Event(), Event()
+def test_overlapping_suggestions_give_them_back_too() -> None:
+    first, second = Event(), Event()
 
-    def think() -> None:
-        with one_blas_thread:
-            entered.set()
-            leave.wait(10)
+    @one_blas_thread
+    def background() -> None:
+        first.set()
+        second.wait(10)
 
-    other = Thread(target=think)
-    with one_blas_thread:
+    @one_blas_thread
+    def foreground() -> None:
         other.start()
-        assert entered.wait(10)
-    assert threads() == {1}, "the other one is still inside"
-    leave.set()
+        assert first.wait(10)
+        assert threads() == {1}
+
+    other = Thread(target=background)
+    foreground()
+    second.set()
     other.join()
     assert threads() == {2}
 
