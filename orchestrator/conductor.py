@@ -16,6 +16,11 @@ from rcgp import Optimizer, make_optimizer
 
 log = logging.getLogger(__name__)
 
+BELIEF_LAYOUT = 1
+"""Changes with what an optimizer's `state_dict` holds: a belief of another layout is not read but thought again."""
+BELIEF_EVERY = 50
+"""Trials between two beliefs in the journal, a tenth of all when those are more: a resume thinks no longer than that."""
+
 
 def build_optimizer(study: Study, objective: Objective) -> Optimizer:
     """The study's optimizer, knowing nothing yet."""
@@ -33,7 +38,8 @@ class Conductor:
     """Hands out trials and takes in results, for one engine or another.
 
     Opening a journal with a past replays it: tells and updates in their order rebuild the optimizer exactly, without
-    paying for acquisition. Trials that were suggested and never settled are handed out again, the same points.
+    paying for acquisition, and from the last belief on that was written down. Trials that were suggested and never
+    settled are handed out again, the same points.
     """
 
     def __init__(self, study: Study, objective: Objective, journal: Log, *, shared: bool = False) -> None:
@@ -47,11 +53,14 @@ class Conductor:
         self._weights: dict[int, float] = {}
         self._charges: dict[int, Charge] = {}
         self._next = 0
+        self._believed = 0
+        """How many observations the last belief in the journal knew."""
         self._ended = False
         if not journal.records:
             journal.append(header(study))
-        for record in journal.records:
-            self._replay(record)
+        recalled = max((i for i, r in enumerate(journal.records) if r.get("layout") == BELIEF_LAYOUT), default=0)
+        for index, record in enumerate(journal.records):
+            self._replay(record, thought=index < recalled)
         for lost in [s for s in self._open.values() if s.attempt > study.retries]:
             self._give_up(lost)
 
@@ -149,7 +158,7 @@ class Conductor:
             "weights": self._changed(),
             "at": time.time(),
         }
-        self.journal.append(record | ({"fallback": flaw} if flaw else {}), sync=self._shared)
+        self.journal.append(*self._belief(), record | ({"fallback": flaw} if flaw else {}), sync=self._shared)
         self._open[self._next] = suggestion
         self._next += 1
         return suggestion
@@ -164,6 +173,15 @@ class Conductor:
             log.warning("%s, trial %d: %s; a quasi-random point instead.", self.study.key, self._next, flaw)
             sobol = qmc.Sobol(self.objective.dim, rng=np.random.default_rng([self.study.seed, 3]))
             return sobol.random(1 << self._next.bit_length())[self._next], flaw
+
+    def _belief(self) -> list[Record]:
+        """What the optimizer concluded so far, when it is time to write it down; what it was told is in the journal."""
+        told = len(self._told)
+        if told - self._believed < max(BELIEF_EVERY, told // 10):
+            return []
+        self._believed = told
+        state = {key: value for key, value in self.optimizer.state_dict().items() if key not in ("X", "y")}
+        return [{"kind": "belief", "layout": BELIEF_LAYOUT, "told": told, "state": state}]
 
     def _changed(self) -> dict[str, float]:
         """Weights that moved since they were last written, by trial."""
@@ -200,13 +218,19 @@ class Conductor:
         self._told.append(number)
         self.optimizer.tell(np.array(x), y)
 
-    def _replay(self, record: Record) -> None:
-        """Live through one record again."""
+    def _replay(self, record: Record, thought: bool) -> None:
+        """Live through one record again; `thought` is what a belief further on has concluded already."""
         match record["kind"]:
             case "header":
                 check_header(record, self.study, self.journal.path)
+            case "belief":
+                self._believed = record["told"]
+                if not thought and record["layout"] == BELIEF_LAYOUT:
+                    told = {key: self.optimizer.state_dict()[key] for key in ("X", "y")}
+                    self.optimizer.load_state_dict(record["state"] | told)
             case "suggestion":
-                self._update()
+                if not thought:
+                    self._update()
                 self._weights |= {int(k): v for k, v in record["weights"].items()}
                 self._open[record["number"]] = Suggestion(record["number"], tuple(record["x"]))
                 self._next = record["number"] + 1

@@ -13,6 +13,8 @@ from orchestrator import conductor as conductor_module
 from orchestrator.engines import run_sequential
 from orchestrator.journal import FileJournal, JournalError, observations, read
 from orchestrator.study import Component, Refused, Study
+from orchestrator.trial import build_objective
+from rcgp.surrogates import AdaptiveSurrogate
 
 SMALL = Study(
     Component("a2-rcgp-ucb"),
@@ -94,6 +96,42 @@ def test_replaying_does_not_pay_for_acquisition(tmp_path, monkeypatch):
     monkeypatch.setattr(conductor_module.Optimizer, "ask", refuse)
     run(SMALL, tmp_path / "j")
     assert len(observations(read(tmp_path / "j"))) == 10
+
+
+@pytest.mark.parametrize("algorithm", ["random", "gp-ucb", "student-t-ucb", "a2-rcgp-ucb"])
+def test_a_resume_goes_on_from_the_last_belief_to_the_same_result_bit_for_bit(tmp_path, monkeypatch, algorithm):
+    study = dataclasses.replace(SMALL, algorithm=Component(algorithm))
+    whole = trace(run(study, tmp_path / "plain"))
+    monkeypatch.setattr(conductor_module, "BELIEF_EVERY", 3)
+    assert trace(run(study, tmp_path / "whole")) == whole, "writing beliefs down changes nothing"
+    lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    assert sum(r["kind"] == "belief" for r in read(tmp_path / "whole")) == 3
+    for cut in range(1, len(lines), 2):
+        path = tmp_path / f"cut{cut}"
+        path.write_bytes(b"".join(lines[:cut]))
+        assert trace(run(study, path)) == whole
+
+
+def test_a_resume_thinks_only_what_no_belief_holds(tmp_path, monkeypatch):
+    monkeypatch.setattr(conductor_module, "BELIEF_EVERY", 3)
+    run(SMALL, tmp_path / "whole")
+    judged = []
+    judge = AdaptiveSurrogate.judge
+    monkeypatch.setattr(AdaptiveSurrogate, "judge", lambda self, X, y, p: judged.append(len(y)) or judge(self, X, y, p))
+
+    def replayed(layout):
+        judged.clear()
+        monkeypatch.setattr(conductor_module, "BELIEF_LAYOUT", layout)
+        journal = FileJournal(tmp_path / "whole")
+        asked = conductor_module.Conductor(SMALL, build_objective(SMALL), journal).optimizer.ask()
+        journal.close()
+        return asked.tolist(), list(judged)
+
+    known, few = replayed(conductor_module.BELIEF_LAYOUT)
+    thought, many = replayed("another")
+    assert few == [10], "the last belief knew nine trials"
+    assert many == list(range(3, 11)), "a belief of another layout is not read"
+    assert known == thought
 
 
 def test_a_failing_try_is_repeated_and_only_the_last_counts(tmp_path):
