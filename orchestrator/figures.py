@@ -1,5 +1,6 @@
 """Figures for paper: PNG and PDF, colour-blind safe, told apart in grey by their dashes."""
 
+import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,8 +79,13 @@ def _curves_figure(report: Report, columns: dict[str, str]) -> "Figure":
         _draw_bands(axis, report, column)
         axis.set(xlabel="trial", ylabel=name)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=min(len(labels), 5 if len(columns) > 1 else 2))
+    figure.legend(handles, labels, loc="outside upper center", ncols=_even(len(labels), 5 if len(columns) > 1 else 2))
     return figure
+
+
+def _even(labels: int, most: int) -> int:
+    """Columns of a legend whose rows are of about the same length."""
+    return math.ceil(labels / math.ceil(labels / most))
 
 
 def _draw_bands(axis: Any, report: Report, column: str) -> None:
@@ -103,7 +109,7 @@ def _learning_figure(report: "ForeignReport") -> "Figure":
         axis.scatter(frame["number"][chosen], frame["value"][chosen].clip(low, high), s=16, marker=marker, color=color,
                      edgecolor="white", linewidth=0.4, label=label)  # fmt: skip
     axis.set(xlabel="run", ylabel=report.metric)
-    figure.legend(loc="outside upper center", ncols=4)
+    figure.legend(loc="outside upper center", ncols=2)
     return figure
 
 
@@ -116,11 +122,16 @@ def _posterior_figure(histories: "Sequence[History]") -> "Figure":
     for axis, history in zip(panels[0], histories, strict=True):
         draw = _draw_line if history.grid.shape[1] == 1 else _draw_surface
         draw(axis, history)
-        axis.set_title(history.study.algorithm.label, fontsize=9)
-    if histories[0].grid.shape[1] == 1:
-        handles, labels = panels[0][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=5)
+        axis.set_title(_title(history, histories), fontsize=9)
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=_even(len(labels), 2 * len(histories)))
     return figure
+
+
+def _title(history: "History", histories: "Sequence[History]") -> str:
+    algorithm, adversary = history.study.algorithm.label, history.study.adversary.label
+    several = len({h.study.adversary.label for h in histories}) > 1
+    return f"{algorithm} ({adversary})" if several else algorithm
 
 
 def _axis_values(history: "History", dimension: int) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import yaml
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from orchestrator.figures import PALETTE
 from orchestrator.posterior import History
@@ -76,23 +76,29 @@ def page_data(report: Report, film: Film | None = None) -> dict[str, Any]:
 
 
 def _cards(report: Report) -> list[dict[str, str]]:
-    table, figures = report.table, forensics_table(report.frame)
-    first = table.iloc[0]
-    cards = [{"value": str(first["algorithm"]), "label": "least cumulative regret"}]
+    table, figures = report.headline, forensics_table(report.frame)
+    first, several = table.iloc[0], report.table["adversary"].nunique() > 1
+    under = f" under {first['adversary']}" if several else ""
+    cards = [{"value": str(first["algorithm"]), "label": f"least cumulative regret{under}"}]
     if "to_baseline_mean" in table and first["to_baseline_mean"] < 0:
         ratio = (first["cumulative_regret_mean"] - first["to_baseline_mean"]) / first["cumulative_regret_mean"]
         cards.append({"value": f"{ratio:.1f} times less", "label": "than gp-ucb, which trusts every result"})
     counts = figures.groupby("algorithm", sort=False)[["lies", "caught", "suspects"]].sum()
     finder = counts.sort_values("caught", ascending=False, kind="stable").iloc[0]
     if finder["lies"]:
-        alarms = finder["suspects"] - finder["caught"]
-        found = f"found by {finder.name}, with {alarms} false alarm" + ("" if alarms == 1 else "s")
-        cards.append({"value": f"{finder['caught']} of {finder['lies']} lies", "label": found})
+        cards.append({"value": f"{finder['caught']} of {finder['lies']} lies", "label": _found(finder)})
     trials, studies = len(report.frame), report.frame["study"].nunique()
     cards.append(
         {"value": f"{trials:,} trials", "label": f"in {studies} studies, {report.frame['failed'].sum()} failed"}
     )
     return cards
+
+
+def _found(finder: "Series[Any]") -> str:
+    alarms = finder["suspects"] - finder["caught"]
+    if not finder["caught"]:
+        return "found by any algorithm"
+    return f"found by {finder.name}, with {alarms} false alarm" + ("" if alarms == 1 else "s")
 
 
 def _regret(report: Report) -> dict[str, Any]:
@@ -162,8 +168,9 @@ def _posterior(report: Report) -> dict[str, Any]:
     space, truth = first.objective.space, first.truth()
     axes = [[p.value_at(u) for u in np.unique(first.grid[:, i])] for i, p in enumerate(space.parameters)]
     labels = [_label(report, h.study) for h in report.histories]
-    best = report.table["algorithm"].iloc[0]
-    chosen = next((i for i, h in enumerate(report.histories) if h.study.algorithm.label == best), 0)
+    best = (report.headline["algorithm"].iloc[0], report.headline["adversary"].iloc[0])
+    told = [(h.study.algorithm.label, h.study.adversary.label) for h in report.histories]
+    chosen = told.index(best) if best in told else 0
     surface = "Response surface" if truth is None else "Belief over time"
     return {
         "title": surface if space.dim == 2 else "Belief over time",
@@ -279,10 +286,12 @@ def _foreign_curves(report: "ForeignReport") -> dict[str, Any]:
         {"label": label, "x": numbers, "mean": short(report.frame[column].clip(*report.range))}
         for column, label in report.CURVES.items()
     ]
-    text = "The best so far, as the runs report it and without the runs that are doubted."
+    text = "The best so far, as the runs report it and without the runs that are doubted. What lies far beyond the "
+    text += "others is drawn at the edge."
     return {
         "title": "Learning curve",
         "text": text,
+        "unit": "run",
         "charts": [{"title": "Best so far", "axis": report.metric, "curves": curves}],
     }
 
@@ -293,6 +302,7 @@ def _foreign_runs(report: "ForeignReport") -> dict[str, Any]:
     csv = report.frame.to_csv(index=False)
     return {
         "title": "Runs",
+        "last": True,
         "text": "Every run. Expected is what the model thinks of its parameters, weight how far it believes the report.",
         "table": _table(shown, words=2) | {"best": best},
         "forms": {"Markdown": markdown(shown), "LaTeX": latex(shown), "CSV": csv},

@@ -233,6 +233,13 @@ class Report:
         """The final regrets."""
         return regret_table(self.frame)
 
+    @property
+    def headline(self) -> DataFrame:
+        """The final regrets under the first adversary that lied: what a reader came for."""
+        lied = self.frame.loc[self.frame["corrupted"], "adversary"].unique()
+        adversary = next((a for a in self.table["adversary"] if a in lied), self.table["adversary"].iloc[0])
+        return self.table[self.table["adversary"] == adversary]
+
     caption = "Regret after the last trial, mean and standard error over seeds"
 
     @property
@@ -250,9 +257,10 @@ class Report:
 
     def verdict(self) -> str:
         """The result in one sentence."""
-        first = self.table.iloc[0]
-        told = f"Least cumulative regret: {first['algorithm']}, {_figure(*_pair(first, 'cumulative_regret'), False)}"
-        baseline = self.table[self.table["algorithm"] == BASELINE]
+        first, several = self.headline.iloc[0], self.table["adversary"].nunique() > 1
+        told = f"Least cumulative regret{f' under {first.adversary}' if several else ''}: {first['algorithm']}, "
+        told += _figure(*_pair(first, "cumulative_regret"), False)
+        baseline = self.headline[self.headline["algorithm"] == BASELINE]
         if baseline.empty or first["algorithm"] == BASELINE:
             return f"{told}."
         mean, sem = _pair(baseline.iloc[0], "cumulative_regret")

@@ -12,11 +12,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from servers import free_port
 from test_report import finished
 
 from orchestrator.follower import sync
+from orchestrator.foreign import ForeignReport
 from orchestrator.report import Report
 
 FLAGS = [
@@ -104,6 +107,32 @@ def test_the_slider_goes_through_the_trials(browser: Any, report: Report) -> Non
     page.get_by_role("button", name="▶ play").click()
     page.wait_for_function("document.querySelector('#posterior .tools span').textContent === '12 observations'")
     assert visit.errors == []
+    page.close()
+
+
+def test_the_report_of_foreign_runs_draws_itself(browser: Any, tmp_path: Path) -> None:
+    values = [float(value) for value in np.cos(np.arange(20.0))]
+    runs = pd.DataFrame(
+        {
+            "run/name": [f"try-{i}" for i in range(20)],
+            "run/started": range(20),
+            "run/status": "FINISHED",
+            "config/x": np.arange(20.0),
+            "score": [*values[:12], 50.0, *values[13:]],
+        }
+    )
+    report = ForeignReport.of("theirs", runs, "score", "max", tmp_path)
+    report.write()
+    visit = Visit(browser, (tmp_path / "report.html").as_uri())
+    page = visit.page
+    page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+    page.wait_for_selector("#forensics .main-svg", timeout=60_000)
+    visit.shoot("foreign")
+    assert visit.errors == []
+    assert page.locator("#regret .scatterlayer path.js-line").count() == 2
+    assert page.locator("#forensics .chart .point").count() == 40  # reported and expected
+    assert "try-12" in page.locator("#forensics tbody").inner_text()
+    assert page.locator("#final tbody tr").count() == 20
     page.close()
 
 

@@ -187,6 +187,9 @@ def test_two_parameters_an_unknown_maximum_and_broken_values_can_be_drawn(tmp_pa
     data = page_data(report)
     json.dumps(data, allow_nan=False)
     assert data["posterior"]["title"] == "Response surface"
+    assert set(report.headline["adversary"]) == {"crash"}  # the honest grid is not what a reader came for
+    assert report.verdict().startswith("Least cumulative regret under crash: a2-rcgp-ucb, ")
+    assert data["posterior"]["first"] == 1
     assert [s["label"] for s in data["posterior"]["studies"]] == ["a2-rcgp-ucb (honest)", "a2-rcgp-ucb (crash)"]
     assert data["regret"]["charts"][0]["title"] == "Learning curve"
     low, high = data["posterior"]["range"]
