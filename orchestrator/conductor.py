@@ -18,8 +18,8 @@ log = logging.getLogger(__name__)
 
 BELIEF_LAYOUT = 1
 """Changes with what an optimizer's `state_dict` holds: a belief of another layout is not read but thought again."""
-BELIEF_EVERY = 50
-"""Trials between two beliefs in the journal, a tenth of all when those are more: a resume thinks no longer than that."""
+BELIEF_EVERY = 20
+"""Trials between two beliefs in the journal, or a twentieth of all once that is more: a resume thinks no longer than that."""
 
 
 def build_optimizer(study: Study, objective: Objective) -> Optimizer:
@@ -177,7 +177,7 @@ class Conductor:
     def _belief(self) -> list[Record]:
         """What the optimizer concluded so far, when it is time to write it down; what it was told is in the journal."""
         told = len(self._told)
-        if told - self._believed < max(BELIEF_EVERY, told // 10):
+        if told - self._believed < max(BELIEF_EVERY, told // 20):
             return []
         self._believed = told
         state = {key: value for key, value in self.optimizer.state_dict().items() if key not in ("X", "y")}
