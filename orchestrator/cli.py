@@ -2,6 +2,7 @@
 
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from orchestrator.foreign import ForeignReport
     from orchestrator.report import Report
     from orchestrator.runs import Run
+
+STARTED = time.time()
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -126,11 +129,16 @@ def show(
     root: Root = None,
 ) -> None:
     """Show the studies of a run: progress, best value, regret, suspects, corruptions."""
-    from orchestrator.report import study_table, timing_table
+    from orchestrator import timing as clock
+    from orchestrator.report import study_table
     from orchestrator.runs import Run, storage_root
 
     run = Run.open(storage_root(root), name)
-    _print_frame(name, timing_table(run) if timing else study_table(run))
+    if not timing:
+        _print_frame(name, study_table(run))
+        return
+    _print_frame(f"{name}: where the time went", clock.run_table(run))
+    _print_frame("Its studies, side by side: seconds each", clock.study_table(run))
 
 
 TrackingUri = Annotated[
@@ -218,16 +226,19 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
     from orchestrator import runner
     from orchestrator.follower import tracked
     from orchestrator.progress import progress
-    from orchestrator.report import Report
+    from orchestrator.timing import timed
 
     console = Console()
     again = f"orchestrate resume {run.name}" + (f" --root {root}" if root else "") + (" --no-ray" if no_ray else "")
     console.print(f"{run.name}: {len(run.studies)} studies in {run.folder}", highlight=False)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with tracked(run) as follower:
+        with timed(run, STARTED) as mark, tracked(run) as follower:
+            mark("running")
             ending = runner.execute(run, ray=not no_ray, address=address, listeners=[progress(run, console)])
-            unwritten = _try_report(Report.of(run))
+            mark("ran")
+            unwritten = _try_report(run)
+            mark("reported")
             typer.echo(f"{'journals':>8}: {run.journals}")
             if follower is not None:
                 typer.echo(f"{'MLflow':>8}: writing the rest; Ctrl-C leaves it for 'orchestrate sync {run.name}'")
@@ -245,10 +256,12 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
         raise typer.Exit(3)
 
 
-def _try_report(report: "Report") -> bool:
+def _try_report(run: "Run") -> bool:
     """Report; a disk that is full is said and returned, and must not hide what became of the studies."""
+    from orchestrator.report import Report
+
     try:
-        _report(report)
+        _report(Report.of(run))
     except Refused as error:
         typer.echo(f"error: {error}", err=True)
         return True

@@ -76,7 +76,8 @@ class Conductor:
 
     def begin(self, node: str, pid: int) -> None:
         """Note that a process takes the study up."""
-        self.journal.append({"kind": "session", "node": node, "pid": pid, "at": time.time()})
+        spent = round(self.journal.seconds, 6)
+        self.journal.append({"kind": "session", "node": node, "pid": pid, "journal": spent, "at": time.time()})
 
     def next(self) -> Suggestion | None:
         """The trial to run now - one that was suggested and lost, else a new one - or None when there is none."""

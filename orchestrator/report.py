@@ -373,24 +373,3 @@ def study_table(run: Run) -> DataFrame:
             }
         )
     return DataFrame(rows)
-
-
-def timing_table(run: Run) -> DataFrame:
-    """Where the time of each study went, in seconds: suggest, evaluate, journal, other."""
-    return DataFrame([{"study": s.key} | _split(run, s) for s in run.studies])
-
-
-def _split(run: Run, study: Study) -> dict[str, float]:
-    sessions: list[list[dict[str, Any]]] = []
-    for record in run.records(study):
-        if record["kind"] == "session":
-            sessions.append([])
-        if sessions:
-            sessions[-1].append(record)
-    wall = sum(s[-1]["at"] - s[0]["at"] for s in sessions if "at" in s[-1])
-    suggest = sum(r["seconds"] for s in sessions for r in s if r["kind"] == "suggestion")
-    evaluate = sum(r["seconds"] for s in sessions for r in s if r["kind"] == "observation")
-    journal = sum(max((r.get("journal", 0.0) for r in s), default=0.0) for s in sessions)
-    parallel = study.workers > 1  # evaluations overlap there, so nothing is left over
-    other = 0.0 if parallel else max(0.0, wall - suggest - evaluate - journal)
-    return {"wall": wall, "suggest": suggest, "evaluate": evaluate, "journal": journal, "other": other}

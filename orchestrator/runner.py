@@ -79,9 +79,13 @@ def _load(
 def _finish(run: Run, **options: Any) -> "DataFrame":
     from orchestrator.follower import tracked
     from orchestrator.report import trials_frame
+    from orchestrator.timing import timed
 
-    with tracked(run):
+    with timed(run) as mark, tracked(run):
+        mark("running")
         ending = execute(run, **options)
+        mark("ran")
+        mark("reported")
     if ending.errors:
         raise RuntimeError("; ".join(f"{key}: {reason}" for key, reason in ending.errors.items()))
     return trials_frame(run)

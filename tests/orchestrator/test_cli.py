@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -95,8 +96,8 @@ def test_a_run_prints_table_and_paths_and_can_be_looked_at_again(orchestrate, tm
     assert "8/8" in out
     code, out, _ = orchestrate("show", "smoke", "--timing")
     assert code == 0
-    for expected in ("suggest", "evaluate", "journal", "other"):
-        assert expected in out
+    for part in ("start", "Ray", "suggest", "evaluate", "journal", "other", "report", "tracking", "all"):
+        assert re.search(rf"^ {part} +[0-9.e-]+ +[0-9]+% ", out, re.MULTILINE), f"{part} in {out}"
     code, out, _ = orchestrate("list")
     assert code == 0
     assert "complete" in out
