@@ -18,15 +18,13 @@ from orchestrator.entries import ABOUT, PARAMETER
 from orchestrator.searcher import Settings
 from orchestrator.space import Choice, Dimension, Number
 from orchestrator.study import Refused
-from orchestrator.warmstart import is_blank
+from orchestrator.warmstart import is_blank, is_time_to_judge
 from rcgp import Optimizer
 
 Array = NDArray[np.float64]
 SIGNS = {"max": 1.0, "min": -1.0}
 CATEGORIES = 10
 """Texts that differ more often than this are names or paths, not choices."""
-UPDATES = 50
-"""The model is updated with each of so many runs; later ones come in growing pieces, so that thousands can be judged."""
 
 
 @dataclass(frozen=True)
@@ -195,8 +193,8 @@ def judge(frame: DataFrame, dimensions: Sequence[Dimension], sign: float) -> tup
     optimizer = Settings().optimizer(points.shape[1], len(dimensions), None)
     for told, (x, y) in enumerate(zip(points, frame["value"][measured], strict=True), start=1):
         optimizer.tell(x, sign * y)
-        if told % max(1, told // UPDATES) == 0:
-            optimizer.update()  # as it would have been lived: each run is judged by those before it
+        if is_time_to_judge(told):
+            optimizer.update()
     belief = optimizer.posterior(points).mean
     weights[measured], expected[measured] = optimizer.weights(), sign * belief
     for suspect in optimizer.suspects():

@@ -40,7 +40,7 @@ from ray.tune.search.variant_generator import parse_spec_vars
 from orchestrator.background import Errand
 from orchestrator.plain import from_plain, to_plain
 from orchestrator.space import Array, TuneSpace
-from orchestrator.warmstart import Past, locate, read_results
+from orchestrator.warmstart import Past, is_time_to_judge, locate, read_results
 from rcgp import Optimizer, make_optimizer
 
 log = logging.getLogger(__name__)
@@ -425,6 +425,8 @@ class RCGPSearch(Searcher):
             log.warning(
                 "Left out %d of %d earlier results outside the space (%s).", len(outside), len(past), outside[0]
             )
+        if self._lenient:  # what others left may hold several lies; no worker waits yet
+            self._absorb(self._optimizer, past=True)
 
     def _fresh_optimizer(self, space: TuneSpace) -> Optimizer:
         return self.settings.optimizer(space.dim, len(space.dimensions), space.project)
@@ -508,11 +510,13 @@ class RCGPSearch(Searcher):
         known = [*(row.x for row in self._rows), *self._in_flight()]
         return stand_in.ask(np.array(known) if known else None)
 
-    def _absorb(self, optimizer: Optimizer) -> None:
+    def _absorb(self, optimizer: Optimizer, *, past: bool = False) -> None:
         """Tell the rows that are new, in the order of arrival, once there is any finite number to start from."""
         if any(row.status == "completed" and math.isfinite(row.y) for row in self._rows):
             for row in self._rows[optimizer.n :]:
                 optimizer.tell(row.x, self._worth(row, optimizer))
+                if past and is_time_to_judge(optimizer.n):
+                    optimizer.update()
 
     def _worth(self, row: Row, optimizer: Optimizer) -> float:
         """What the model is told: the report, or what `on_error` makes of a failure."""

@@ -49,6 +49,14 @@ def is_blank(cell: Any) -> bool:
     return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
+def is_time_to_judge(told: int) -> bool:
+    """Whether to update the model after so many earlier results: with each of the first fifty, then in growing pieces.
+
+    Judged all at once, several lies vouch for each other; one after the other they are seen, as if they had been lived.
+    """
+    return told % max(1, told // 25) == 0
+
+
 def locate(space: TuneSpace, past: Past) -> Array:
     """The point of an earlier result; a category is also found by its text, and None in an empty cell."""
     config = dict(past.config)

@@ -445,6 +445,18 @@ def test_from_results_reads_a_table_and_says_what_it_leaves_out(caplog: pytest.L
     assert search.settings.seed == 4
 
 
+def test_several_lies_among_earlier_results_do_not_vouch_for_each_other() -> None:
+    """Judged all at once, neither is doubted."""
+    lies, x = {9: -20.0, 17: 30.0}, np.random.default_rng(0).random((30, 2))
+    loss = 0.2 + (x[:, 0] - 0.5) ** 2 + 2 * (x[:, 1] - 0.3) ** 2
+    loss[list(lies)] = list(lies.values())
+    table = pd.DataFrame({"config/a": x[:, 0], "config/b": x[:, 1], "loss": loss})
+    space = {"a": tune.uniform(0.0, 1.0), "b": tune.uniform(0.0, 1.0)}
+    search = RCGPSearch.from_results(table, "loss", "min", space=space)
+    assert {suspect.reported for suspect in search.suspects() if suspect.weight < 0.5} == set(lies.values())
+    assert search.best().reported == min(value for value in loss if value > 0)
+
+
 # Forensics
 
 
