@@ -38,6 +38,15 @@ SETTINGS = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
 """A server that is away is tried again by us, from the journal: MLflow itself would wait for minutes."""
+CAUSES = (
+    "Connection refused",
+    "Connection aborted",
+    "Connection reset by peer",
+    "Read timed out",
+    "Name or service not known",
+    "No route to host",
+)
+"""What a person wants to hear out of a client's long story."""
 POLL_SECONDS = 1.0
 LONGEST_PAUSE = 15.0
 SILENCE = {"": 120.0, "busy": 120.0, "asking": 10.0, "ok": 10.0, "down": 0.5, "done": 10.0}
@@ -214,10 +223,10 @@ def _view(run: Run, uri: str, say: Callable[[str], None]) -> "View":
 def one_line(error: BaseException) -> str:
     """What went wrong, short and without credentials."""
     text = redacted(" ".join(str(error).split()))
-    for cause in ("Connection refused", "Read timed out", "Name or service not known", "No route to host"):
+    for cause in CAUSES:
         if cause in text:
             return cause.lower()
-    return text[:200] or type(error).__name__
+    return (text.partition("Caused by ")[2].removesuffix(")") or text)[:200] or type(error).__name__
 
 
 def main() -> None:

@@ -103,6 +103,14 @@ def test_credentials_are_never_shown() -> None:
     assert "secret" not in one_line(ValueError("cannot reach http://me:secret@host:5000/api"))
 
 
+def test_a_clients_long_story_is_one_line() -> None:
+    story = "API request failed with exception Pool(host='there'): Max retries exceeded with url: /api (Caused by {})"
+    assert (
+        one_line(OSError(story.format("NewConnectionError('[Errno 111] Connection refused')"))) == "connection refused"
+    )
+    assert one_line(OSError(story.format("SSLError('no')"))) == "SSLError('no')"
+
+
 def test_the_store_is_the_campaigns_then_the_environments_then_beside_the_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -424,11 +432,15 @@ def test_a_server_that_is_not_there_is_one_warning_or_a_refusal(
         pytest.fail("the block must not begin")
 
 
+MINUTE: dict[str, Any] = {"seconds": 3.0, "trials": 6}
+"""Twenty long trials: a machine with much else to do adds a little to each."""
+
+
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> float:
     """Seconds of a minute's campaign that nobody tracks."""
     folder = tmp_path_factory.mktemp("plain")
-    seconds, _ = timed(slow_run(folder, "plain", "", seconds=1.0, tracking={"enabled": False}))
+    seconds, _ = timed(slow_run(folder, "plain", "", **MINUTE, tracking={"enabled": False}))
     return seconds
 
 
@@ -439,7 +451,7 @@ def test_no_campaign_waits_for_a_server_that_dies_or_hangs(
 ) -> None:
     """The whole duration counts, the farewell to a server that is still away included."""
     with mlflow_server(store, tmp_path / "server") as server:
-        run = slow_run(tmp_path, fault, server.uri, seconds=1.0)
+        run = slow_run(tmp_path, fault, server.uri, **MINUTE)
         with tracked(run) as follower:
             trouble = threading.Thread(target=_trouble, args=(server, fault, plain))
             trouble.start()
