@@ -73,7 +73,7 @@ class Maximizer:
             everything, known = project(everything), 0
         values = np.concatenate([values[:known], belief.ucb(everything[known:], multiplier)])
         allowed = np.ones(len(everything), dtype=bool)
-        for excluded in (_taken(everything, forbidden), _crowded(everything, pending)):
+        for excluded in (taken(everything, forbidden), _crowded(everything, pending)):
             if (allowed & ~excluded).any():
                 allowed &= ~excluded
         best: Array = everything[np.argmax(np.where(allowed, values, -np.inf))]
@@ -106,7 +106,7 @@ def _spread_best(candidates: Array, values: Array, count: int) -> Array:
     return candidates[chosen]
 
 
-def _taken(points: Array, forbidden: Array | None) -> Mask:
+def taken(points: Array, forbidden: Array | None) -> Mask:
     """Which `points` (`m x d`) equal a forbidden one, as booleans of shape `m`."""
     if forbidden is None:
         return np.zeros(len(points), dtype=bool)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import qmc
 
-from rcgp.acquisition import Maximizer, Projection
+from rcgp.acquisition import Maximizer, Projection, taken
 from rcgp.confidence import make_schedule
 from rcgp.gaussian import Array, Belief, Mask, NotPositiveDefiniteError, leave_one_out
 from rcgp.judgement import SUSPECT_FACTOR, Judgement, Scaling
@@ -79,11 +79,13 @@ class Optimizer:
         project: Projection | None,
         avoid_repeats: bool,
         max_rows: int,
+        recheck: bool,
     ) -> None:
         self.algorithm, self.dim, self.seed, self.n_initial = algorithm, dim, seed, n_initial
         self._surrogate, self._corruptions = surrogate, corruptions
         self._schedule = make_schedule(schedule, horizon=horizon, scale=scale)
         self._project, self._avoid_repeats, self._max_rows = project, avoid_repeats, max_rows
+        self._recheck = recheck
         self._maximizer = Maximizer(dim, seed)
         self._X, self._y = np.empty((0, dim)), np.empty(0)
         self._judgement: Judgement | None = None
@@ -103,7 +105,8 @@ class Optimizer:
             return self._quasi_random(issued, waiting)
         try:
             self.update()
-            return self._maximize(waiting)
+            doubtful = self._second_look(waiting) if self._recheck else None
+            return self._maximize(waiting) if doubtful is None else doubtful
         except NotPositiveDefiniteError as error:
             self.failures += 1
             log.warning("No suggestion from the model (%s): a quasi-random point instead.", error)
@@ -257,6 +260,23 @@ class Optimizer:
             pending=waiting,
         )
 
+    def _second_look(self, waiting: Array) -> Array | None:
+        """The place (`d`) of a suspect that is worth asking again, if there is one.
+
+        It matters: its report would make it the best point, yet is no further above the believed ones than they reach down.
+        And nobody contradicted it: no later report from the same place is believed, and none is on its way.
+        """
+        trusted = (self.weights() > 1.0 / SUSPECT_FACTOR) & np.isfinite(self._y)
+        if not trusted.any():
+            return None
+        low, high = np.min(self._y[trusted]), np.max(self._y[trusted])
+        for row in np.flatnonzero(~trusted & (self._y > high) & (self._y <= 2.0 * high - low)):
+            later = self._X[row + 1 :][trusted[row + 1 :]]
+            if not taken(self._X[[row]], np.concatenate([later, waiting]))[0]:
+                place: Array = self._X[row]
+                return place
+        return None
+
     def _multiplier(self, belief: Belief) -> float:
         estimated = int((self.weights() < 1.0 / SUSPECT_FACTOR).sum())
         corruptions = estimated if isinstance(self._corruptions, str) else self._corruptions
@@ -302,6 +322,7 @@ def make_optimizer(
     scale: float | None = None,
     corruptions: int | str = "estimated",
     max_rows: int = 1500,
+    recheck: bool = False,
     **options: Any,
 ) -> Optimizer:
     """The optimizer of that name on the unit cube of dimension `dim`.
@@ -310,7 +331,8 @@ def make_optimizer(
     `project` rounds points to those that can be tried; with `avoid_repeats` none is asked twice while others are left.
     `schedule` is "practical" (default), "paper" or "theory"; `scale` its multiplier. `corruptions` is their assumed number in
     the theory schedule: "estimated" from the weights, or fixed. Past `max_rows` observations the model is built on that many of
-    them, so that a suggestion's cost stays bounded. Further options are those of the algorithm's surrogate.
+    them, so that a suggestion's cost stays bounded. With `recheck` a suspect that would be the best
+    point is asked again. Further options are those of the algorithm's surrogate.
     """
     if name not in SURROGATES:
         raise ValueError(
@@ -324,6 +346,8 @@ def make_optimizer(
     ):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise ValueError(f"{argument} must be a whole number of at least {least}, got {value!r}.")
+    if recheck and avoid_repeats:
+        raise ValueError("recheck=True asks a suspect again, avoid_repeats=True never does: choose one of them.")
     if isinstance(corruptions, str) and corruptions != "estimated":
         raise ValueError(f"corruptions must be 'estimated' or a whole number, got {corruptions!r}.")
     surrogate = _make_surrogate(name, options)
@@ -341,6 +365,7 @@ def make_optimizer(
         project=project,
         avoid_repeats=avoid_repeats,
         max_rows=max_rows,
+        recheck=recheck,
     )
 
 
