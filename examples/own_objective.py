@@ -1,4 +1,4 @@
-"""Your own objective: a class with these members, given to a campaign by its import path. Nothing is registered or forked.
+"""Your own objective: where to search and how to evaluate, given to a campaign by import path. Nothing is registered or forked.
 
 The accuracy of a support vector machine on scikit-learn's wine data, as a function of C and gamma.
 `own_objective.yaml`, beside this file, is a campaign on it:
@@ -7,25 +7,20 @@ The accuracy of a support vector machine on scikit-learn's wine data, as a funct
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from objectives import Parameter, Progress, Resources, Space
+from objectives import ObjectiveBase, Parameter, Progress, Space
 
 
 @dataclass(frozen=True)
-class WineSVM:
+class WineSVM(ObjectiveBase):
     """Cross-validated accuracy on a random share of the data; `share` is an option that the campaign may set."""
 
-    share: float = 0.8
-
-    name: ClassVar[str] = "wine-svm"
     space: ClassVar[Space] = Space((Parameter("C", 1e-3, 1e3, log=True), Parameter("gamma", 1e-5, 1e1, log=True)))
-    dim: ClassVar[int] = 2
-    optimum: ClassVar[None] = None  # unknown: regret is counted against the best of all studies
-    resources: ClassVar[Resources] = Resources(cpus=1.0)
+    share: float = 0.8
 
     def evaluate(self, x: ArrayLike, rng: np.random.Generator, report: Progress | None = None) -> float:
         """The value to maximise at `x` in the unit cube; all randomness comes from `rng`."""
@@ -39,10 +34,3 @@ class WineSVM:
         rows = rng.permutation(len(data))[: round(self.share * len(data))]
         model = make_pipeline(StandardScaler(), SVC(**self.space.to_units(x)))
         return float(cross_val_score(model, data[rows], labels[rows], cv=3).mean())
-
-    def noiseless(self, x: ArrayLike) -> None:
-        """Nobody knows the accuracy without the luck of the draw."""
-
-    def describe(self) -> dict[str, Any]:
-        """For whoever looks at the run later."""
-        return {"name": self.name, "options": {"share": self.share}, "space": list(self.space.names)}

@@ -1,5 +1,6 @@
 """What is maximised. Importing this package is cheap: torch, gymnasium and the like wait for the first evaluation."""
 
+from objectives.base import ObjectiveBase
 from objectives.protocol import Objective, Optimum, Progress, Resources, prepare
 from objectives.registry import OBJECTIVES, make_objective
 from objectives.space import Parameter, Point, Space
@@ -7,6 +8,7 @@ from objectives.space import Parameter, Point, Space
 __all__ = [
     "OBJECTIVES",
     "Objective",
+    "ObjectiveBase",
     "Optimum",
     "Parameter",
     "Point",

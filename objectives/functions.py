@@ -1,19 +1,21 @@
 """Test functions with known maxima: Forrester, and BoTorch's Branin, Hartmann-6, Ackley, Levy and Rosenbrock."""
 
 import math
-from dataclasses import asdict, dataclass
+from abc import abstractmethod
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from objectives.protocol import Optimum, Progress, Resources
+from objectives.base import ObjectiveBase
+from objectives.protocol import Optimum, Progress
 from objectives.space import Parameter, Point, Space
 
 
 @dataclass(frozen=True, kw_only=True)
-class TestFunction:
+class TestFunction(ObjectiveBase):
     """A formula plus Gaussian noise of standard deviation `noise_std`."""
 
     __test__: ClassVar[bool] = False  # the name is the field's word, not a test class
@@ -25,28 +27,13 @@ class TestFunction:
             raise ValueError(f"{self.name}: noise_std must be finite and at least 0, got {self.noise_std}.")
 
     @property
-    def space(self) -> Space:
-        """The formula's own box."""
-        raise NotImplementedError
-
-    @property
+    @abstractmethod
     def optimum(self) -> Optimum:
         """The known maximum."""
-        raise NotImplementedError
 
+    @abstractmethod
     def formula(self, values: Point) -> float:
         """The value to maximise at `values`, in the formula's own units."""
-        raise NotImplementedError
-
-    @property
-    def dim(self) -> int:
-        """The number of parameters."""
-        return self.space.dim
-
-    @property
-    def resources(self) -> Resources:
-        """One core, for well under a millisecond."""
-        return Resources()
 
     def noiseless(self, x: ArrayLike) -> float:
         """The value without noise."""
@@ -55,15 +42,6 @@ class TestFunction:
     def evaluate(self, x: ArrayLike, rng: np.random.Generator, report: Progress | None = None) -> float:
         """The value plus noise drawn from `rng`."""
         return self.noiseless(x) + self.noise_std * float(rng.standard_normal())
-
-    def describe(self) -> dict[str, Any]:
-        """Name, options, space and optimum."""
-        return {
-            "name": self.name,
-            "options": asdict(self),
-            "space": asdict(self.space),
-            "optimum": asdict(self.optimum),
-        }
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 """`lander`: the mean return of a linear policy on gymnasium's LunarLander-v3, 36 parameters."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from objectives.protocol import Progress, Resources
+from objectives.base import ObjectiveBase
+from objectives.protocol import Progress
 from objectives.space import Parameter, Point, Space
 
 OBSERVATIONS = ("x", "y", "vx", "vy", "angle", "spin", "left_leg", "right_leg")
@@ -21,11 +22,10 @@ Frames = list[NDArray[np.uint8]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Lander:
+class Lander(ObjectiveBase):
     """Fire the engine with the largest score obs @ W + b, W of shape `8 x 4`; above 200 counts as a landing."""
 
     name: ClassVar[str] = "lander"
-    optimum: ClassVar[None] = None
 
     episodes: int = 4
     max_steps: int = 1000
@@ -41,16 +41,6 @@ class Lander:
         """One weight per observation and action, one bias per action, each in [-2, 2]."""
         return SPACE
 
-    @property
-    def dim(self) -> int:
-        """36."""
-        return SPACE.dim
-
-    @property
-    def resources(self) -> Resources:
-        """One core."""
-        return Resources()
-
     def prepare(self) -> None:
         """Build the environment, so that a missing gymnasium[box2d] shows before the first trial."""
         _environment(self.wind, self.max_steps)
@@ -65,14 +55,6 @@ class Lander:
             if report is not None:
                 report(episode, float(np.mean(returns)))
         return float(np.mean(returns))
-
-    def noiseless(self, x: ArrayLike) -> None:
-        """Nobody knows the expected return."""
-        SPACE.check(x)
-
-    def describe(self) -> dict[str, Any]:
-        """Name, options and space."""
-        return {"name": self.name, "options": asdict(self), "space": asdict(SPACE), "optimum": None}
 
     def render(self, x: ArrayLike, path: str | Path, seed: int = 0) -> float:
         """Film one episode of the policy `x` to `path` (.gif, or .mp4 with the `video` extra); its return."""
@@ -143,4 +125,5 @@ def _save_mp4(frames: Frames, path: Path) -> None:
 
         mimsave(path, frames, fps=FRAMES_PER_SECOND)
     except (ImportError, ValueError) as error:  # imageio says ValueError when it finds no backend for the format
-        raise ModuleNotFoundError('An .mp4 needs: pip install "imageio[ffmpeg]"; a .gif needs nothing.') from error
+        remedy = 'pip install "rcgp-orchestrator[video]"'
+        raise ModuleNotFoundError(f"An .mp4 needs the extra `video`: {remedy}; a .gif needs nothing.") from error

@@ -30,8 +30,13 @@ def _make_ours(name: str, options: dict[str, Any]) -> Objective:
 def _make_own(path: str, options: dict[str, Any]) -> Objective:
     cls = import_class("Objective", path)
     check_names(f"objective {path!r}", cls, options)
-    objective: Objective = cls(**options)
+    try:
+        objective: Objective = cls(**options)
+    except TypeError as error:  # an abstract class says itself what it lacks
+        raise ValueError(f"Objective {path!r}: {error}.") from error
     lacking = [m for m in sorted(vars(Objective)) if m[0] != "_" and not hasattr(objective, m)]
     if lacking:
-        raise ValueError(f"Objective {path!r} lacks {', '.join(lacking)}; objectives.Objective says what is needed.")
+        raise ValueError(
+            f"Objective {path!r} lacks {', '.join(lacking)}; objectives.ObjectiveBase has a default for most."
+        )
     return objective

@@ -1,12 +1,13 @@
 """`resnet`: the validation accuracy of a ResNet as a function of learning rate and weight decay."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from objectives.base import ObjectiveBase
 from objectives.protocol import Progress, Resources
 from objectives.space import Parameter, Space
 
@@ -28,7 +29,7 @@ SPACE = Space((Parameter("learning_rate", 1e-5, 1e-1, log=True), Parameter("weig
 
 
 @dataclass(frozen=True, kw_only=True)
-class ResNet:
+class ResNet(ObjectiveBase):
     """Train for some epochs, report validation accuracy in [0, 1]; a diverged run scores chance (0.1).
 
     The default is a small network on scikit-learn's digits, about a second on one core. The paper's setting is
@@ -36,7 +37,6 @@ class ResNet:
     """
 
     name: ClassVar[str] = "resnet"
-    optimum: ClassVar[None] = None
 
     dataset: str = "digits"
     data_dir: str = "~/.cache/rcgp-orchestrator"
@@ -82,11 +82,6 @@ class ResNet:
         return SPACE
 
     @property
-    def dim(self) -> int:
-        """2."""
-        return SPACE.dim
-
-    @property
     def resources(self) -> Resources:
         """The threads it uses, and its share of a GPU when it runs on one."""
         return Resources(cpus=float(self.threads), gpus=self.gpu_share if self.device.startswith("cuda") else 0.0)
@@ -104,15 +99,6 @@ class ResNet:
         with cpu_threads(self.threads):
             images = self._images()
             return train(self._network(images, weights_seed), images, self._recipe(values), data_seed, report)
-
-    def noiseless(self, x: ArrayLike) -> None:
-        """Nobody knows the expected accuracy."""
-        SPACE.check(x)
-
-    def describe(self) -> dict[str, Any]:
-        """Name, options and space."""
-        options = asdict(self) | {"widths": list(self.widths)}
-        return {"name": self.name, "options": options, "space": asdict(SPACE), "optimum": None}
 
     def _images(self) -> "Images":
         from objectives.datasets import load

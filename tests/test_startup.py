@@ -61,4 +61,4 @@ make_objective("lander").render(np.full(36, 0.5), "flight.mp4")
 """
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert "ModuleNotFoundError: An .mp4 needs" in done.stderr
+    assert "ModuleNotFoundError: An .mp4 needs the extra `video`: pip install" in done.stderr

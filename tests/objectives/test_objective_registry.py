@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from objectives import make_objective
+from objectives import Objective, Resources, make_objective
 
 OWN = """
 import numpy as np
-from objectives import Optimum, Parameter, Resources, Space
+from objectives import ObjectiveBase, Parameter, Resources, Space
 
 class Parabola:
     name = "parabola"
@@ -33,6 +33,15 @@ class Half:
         return 0.0
 
 NOT_A_CLASS = 3
+
+class Line(ObjectiveBase):
+    space = Space((Parameter("a", -1.0, 1.0),))
+    def evaluate(self, x, rng, report=None):
+        return self.space.to_units(x)["a"]
+
+class Nowhere(ObjectiveBase):
+    def evaluate(self, x, rng, report=None):
+        return 0.0
 """
 
 
@@ -82,7 +91,12 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             {"height": 1.0, "widht": 1.0},
             "'widht'. Did you mean 'width'\\? Allowed: height, width",
         ),
-        ("my_objectives:Half", {}, "lacks describe, dim, noiseless, optimum, resources, space"),
+        (
+            "my_objectives:Half",
+            {},
+            "lacks describe, dim, noiseless, optimum, resources, space; objectives.ObjectiveBase",
+        ),
+        ("my_objectives:Nowhere", {}, "'my_objectives:Nowhere': Can't instantiate abstract class Nowhere.* space"),
     ],
 )
 @pytest.mark.usefixtures("own")
@@ -96,3 +110,18 @@ def test_a_wrong_request_is_one_line_that_says_what_is_right(name: str, options:
 def test_ones_own_objective_needs_no_fork() -> None:
     objective = make_objective("my_objectives:Parabola", height=2.0)
     assert objective.evaluate(np.array([0.75]), np.random.default_rng(0)) == 2.0 - 0.25
+
+
+@pytest.mark.usefixtures("own")
+def test_a_space_and_an_evaluation_make_an_objective() -> None:
+    objective = make_objective("my_objectives:Line")
+    assert isinstance(objective, Objective)
+    assert objective.evaluate(np.array([0.75]), np.random.default_rng(0)) == 0.5
+    assert (objective.name, objective.dim, objective.optimum, objective.resources) == ("Line", 1, None, Resources())
+    assert objective.noiseless(np.array([0.75])) is None
+    with pytest.raises(ValueError, match="unit cube"):
+        objective.noiseless(np.array([1.5]))
+    parameters = [{"name": "a", "low": -1.0, "high": 1.0, "log": False}]
+    described = objective.describe()
+    assert described.pop("space") == {"parameters": tuple(parameters)}
+    assert described == {"name": "Line", "options": {}, "optimum": None}
