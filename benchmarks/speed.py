@@ -2,7 +2,7 @@
 
     python benchmarks/speed.py                 # the whole table, under 5 minutes
     python benchmarks/speed.py --sizes 20 100  # fewer observations
-    python benchmarks/speed.py --quality       # is the maximum found? against 100 times the search, 4 minutes
+    python benchmarks/speed.py --quality       # is the maximum found? against 100 times the search, 15 minutes
     python benchmarks/speed.py --pending       # many suggestions in a row, none of them answered yet
 
 Ours is `a2-rcgp-ucb` with its defaults, warm: `n` observations are known, then `--asks` more arrive one by one, and the mean
@@ -128,8 +128,8 @@ def random_belief(dim: int, seed: int) -> Belief:
     """The posterior of a draw from a random prior: 10 to 200 rows, up to half of them around one point, as in a late search."""
     rng = np.random.default_rng([dim, seed])
     n, kernel = int(rng.integers(10, 200)), ("rbf", "matern52")[seed % 2]
-    # from a twentieth of the cube's diameter to all of it
-    lengthscale = np.sqrt(dim) * 10.0 ** rng.uniform(-1.3, 0.0, dim)
+    # a sixth of the cube's diameter to one and a half: few fits are shorter, their prior's median is four
+    lengthscale = np.sqrt(dim) * 10.0 ** rng.uniform(-0.8, 0.2, dim)
     X, gathered = rng.random((n, dim)), rng.random(n) < rng.uniform(0.0, 0.5)
     X[gathered] = np.clip(rng.random(dim) + 0.1 * rng.standard_normal((gathered.sum(), dim)), 0.0, 1.0)
     noise = 10.0 ** rng.uniform(-4.0, -1.0)

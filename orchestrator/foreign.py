@@ -15,7 +15,7 @@ from pandas import DataFrame, Series
 
 from orchestrator.campaign import suggest
 from orchestrator.entries import ABOUT, PARAMETER
-from orchestrator.searcher import Settings
+from orchestrator.search_settings import Settings
 from orchestrator.space import Choice, Dimension, Number
 from orchestrator.study import Refused
 from orchestrator.warmstart import is_blank, is_time_to_judge

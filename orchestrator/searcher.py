@@ -23,14 +23,12 @@ first finite number is there.
 
 import json
 import logging
-import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from functools import partial
-from numbers import Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from ray.tune.result import DEFAULT_METRIC
@@ -38,109 +36,18 @@ from ray.tune.search import Searcher
 from ray.tune.search.variant_generator import parse_spec_vars
 
 from orchestrator.background import Errand
+from orchestrator.evidence import Evidence
 from orchestrator.plain import from_plain, to_plain
+from orchestrator.search_records import BestTrial, Fault, Pending, Row, SuspectTrial, as_number, from_json, to_json
+from orchestrator.search_settings import Settings, check_goal
 from orchestrator.space import Array, TuneSpace
-from orchestrator.warmstart import Past, is_time_to_judge, locate, read_results
-from rcgp import Optimizer, make_optimizer
+from orchestrator.warmstart import Past, locate, read_results
 
 log = logging.getLogger(__name__)
 
 VERSION = 1
 PATIENCE = 10  # a pending trial is forgotten when this many times the trials in flight ended without a sign of it
-DOUBT = 0.5  # a weight below this is a report that is not believed
 POLL_SECONDS = 0.05
-
-Status = Literal["completed", "failed"]
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How to search: everything about a searcher but its space and its goal."""
-
-    algorithm: str = "a2-rcgp-ucb"
-    seed: int = 0
-    n_initial: int | None = None
-    on_error: str | float = "pessimistic"
-    suspect_share: float = 0.25
-    background_from: int | None = 400
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        rules = ("pessimistic", "ignore")
-        if self.on_error not in rules and not (_is_real(self.on_error) and math.isfinite(float(self.on_error))):
-            raise ValueError(f"on_error must be 'pessimistic', 'ignore' or a finite number, got {self.on_error!r}.")
-        if not (_is_real(self.suspect_share) and 0.0 < self.suspect_share <= 1.0):
-            raise ValueError(f"suspect_share must lie in (0, 1], got {self.suspect_share!r}.")
-        if self.background_from is not None and not (_is_whole(self.background_from) and self.background_from >= 0):
-            raise ValueError(f"background_from must be a whole number of trials or None, got {self.background_from!r}.")
-        self.optimizer(dim=1, parameters=1, project=None)  # a wrong option shows now, not when the fit starts
-
-    def optimizer(self, dim: int, parameters: int, project: Callable[[Array], Array] | None) -> Optimizer:
-        """A fresh optimizer; by default two initial points for each parameter, at least four."""
-        initial = max(4, 2 * parameters) if self.n_initial is None else self.n_initial
-        return make_optimizer(
-            self.algorithm,
-            dim,
-            seed=self.seed,
-            n_initial=initial,
-            project=project,
-            avoid_repeats=True,
-            **self.options,
-        )
-
-
-@dataclass(frozen=True)
-class Pending:
-    """A suggested trial that has not ended; `seen` counts the rows at its last sign of life, `value` is its last report."""
-
-    number: int
-    x: Array
-    seen: int
-    value: float | None = None
-
-
-@dataclass(frozen=True)
-class Row:
-    """A trial that ended, in the order of arrival: `y` is what it reported, maximised (NaN if it failed)."""
-
-    trial_id: str | None
-    number: int | None
-    x: Array
-    y: float
-    status: Status
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A suggestion that the model could not make; a quasi-random point took its place."""
-
-    number: int
-    error: str
-
-
-@dataclass(frozen=True)
-class SuspectTrial:
-    """A report that is doubted: its weight in [0, 1), and by how much it differs from what was expected."""
-
-    trial_id: str | None
-    number: int | None
-    status: Status
-    config: dict[Any, Any]
-    reported: float
-    expected: float
-    residual: float
-    weight: float
-
-
-@dataclass(frozen=True)
-class BestTrial:
-    """A configuration, what it reported, and what the model expects of it."""
-
-    trial_id: str | None
-    number: int | None
-    config: dict[Any, Any]
-    reported: float
-    expected: float
 
 
 class StateRefused(BaseException):
@@ -177,18 +84,15 @@ class RCGPSearch(Searcher):
         background_from: int | None = 400,
         **options: Any,
     ) -> None:
-        _check_goal(metric, mode)
+        check_goal(metric, mode)
         super().__init__(metric=metric, mode=mode)
         self.settings = Settings(algorithm, seed, n_initial, on_error, suspect_share, background_from, options)
         self._queue, self._past = _warm_start(points_to_evaluate, evaluated_rewards)
         self._lenient = False  # earlier results may lie outside the space, points that a person wrote may not
-        self._space: TuneSpace | None = None
-        self._optimizer: Optimizer | None = None
+        self._evidence: Evidence | None = None  # from the moment the space is known
         self._pending: dict[str, Pending] = {}
-        self._rows: list[Row] = []
         self._ended: set[str] = set()
         self._suggested = 0
-        self._alarmed = False
         self._errand: Errand[Array] | None = None
         self.faults: list[Fault] = []
         self._given = space is not None
@@ -226,32 +130,32 @@ class RCGPSearch(Searcher):
                 raise ValueError(f"The space is given twice, in RCGPSearch and as param_space ({name}): give it once.")
             return True
         space = TuneSpace.parse(config)
-        if self._space is None:
+        if self._evidence is None:
             self._open(space)
-        elif change := self._space.difference(space):
+        elif change := self._evidence.space.difference(space):
             raise ValueError(f"This searcher has another space: {change}. Use a new RCGPSearch for a new space.")
         else:
-            self._space, self._pending = space, {}  # the trials of an earlier fit are not coming back
+            self._evidence.space, self._pending = space, {}  # the trials of an earlier fit are not coming back
         return True
 
     def suggest(self, trial_id: str) -> dict[Any, Any] | None:
         """The next configuration, or None while it is being computed in the background."""
-        space = self._ready()
+        space = self._ready().space
         if trial_id in self._pending:
-            return self._for_tune(space.config(self._pending[trial_id].x))
+            return self._for_tune(space, space.config(self._pending[trial_id].x))
         if self._queue:
             config = self._queue.pop(0)
-            return self._start(trial_id, space.encode(config), config)
+            return self._start(trial_id, space, space.encode(config), config)
         x = self._next_point()
-        return None if x is None else self._start(trial_id, x, space.config(x))
+        return None if x is None else self._start(trial_id, space, x, space.config(x))
 
     def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
         """A sign of life; the last value counts if a scheduler ends the trial while it is paused."""
         trial = self._pending.get(trial_id)
         if trial is not None:
-            value = _as_number(result.get(self._metric))
+            value = as_number(result.get(self._metric))
             kept = trial.value if value is None else value
-            self._pending[trial_id] = replace(trial, seen=len(self._rows), value=kept)
+            self._pending[trial_id] = replace(trial, seen=len(self.observations), value=kept)
 
     def on_trial_complete(self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False) -> None:
         """A trial ended: see the module for what each way of ending means. Never raises."""
@@ -261,12 +165,12 @@ class RCGPSearch(Searcher):
             log.warning("Ignored the completion of trial %s: %s.", trial_id, reason)
             return
         self._ended.add(trial_id)
-        value = _as_number(result.get(self._metric)) if result else None
+        value = as_number(result.get(self._metric)) if result else None
         if not result and not error:
             value = trial.value
             if value is None:
                 return  # withdrawn before it reported anything
-        self._record(trial_id, trial.number, trial.x, value)
+        self._ready().record(trial_id, trial.number, trial.x, value)
 
     def add_evaluated_point(
         self,
@@ -278,10 +182,11 @@ class RCGPSearch(Searcher):
     ) -> None:
         """Learn from a trial that ran elsewhere; a pruned one counts at its value, as one stopped by a scheduler does."""
         past = Past(parameters, value, error)
-        if self._space is None:
+        if self._evidence is None:
             self._past.append(past)
         else:
-            self._record(None, None, locate(self._space, past), _reported(past))
+            evidence = self._ready()
+            evidence.record(None, None, locate(evidence.space, past), _reported(past))
 
     def save(self, checkpoint_path: str) -> None:
         """Write everything as strict JSON, whole or not at all."""
@@ -311,36 +216,37 @@ class RCGPSearch(Searcher):
             "settings": to_plain(asdict(self.settings)),
             "metric": self._metric,
             "mode": self._mode,
-            "space": self._space.state_dict() if self._space else None,
+            "space": self._evidence.space.state_dict() if self._evidence else None,
             "given": self._given,
             "lenient": self._lenient,
             "queue": to_plain([dict(point) for point in self._queue]),
             "past": to_plain([[dict(past.config), past.value, past.error] for past in self._past]),
-            "pending": {key: _to_json(trial) for key, trial in self._pending.items()},
-            "rows": [_to_json(row) for row in self._rows],
+            "pending": {key: to_json(trial) for key, trial in self._pending.items()},
+            "rows": [to_json(row) for row in self.observations],
             "ended": sorted(self._ended),
             "suggested": self._suggested,
-            "alarmed": self._alarmed,
+            "alarmed": self._evidence is not None and self._evidence.alarmed,
             "faults": [asdict(fault) for fault in self.faults],
-            "optimizer": self._optimizer.state_dict() if self._optimizer else None,
+            "optimizer": self._evidence.optimizer.state_dict() if self._evidence else None,
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Become what `get_state` described; refuses a state of another space, naming the difference."""
-        self._set_space_from(state["space"])
+        space = self._space_of(state["space"])
         self.settings = Settings(**from_plain(state["settings"]))
         self._metric, self._mode = state["metric"], state["mode"]
-        self._given, self._lenient, self._alarmed = state["given"], state["lenient"], state["alarmed"]
+        self._given, self._lenient = state["given"], state["lenient"]
         self._queue = from_plain(state["queue"])
         self._past = [Past(*past) for past in from_plain(state["past"])]
-        self._pending = {key: Pending(**_from_json(data)) for key, data in state["pending"].items()}
-        self._rows = [Row(**_from_json(data)) for data in state["rows"]]
+        self._pending = {key: Pending(**from_json(data)) for key, data in state["pending"].items()}
         self._ended, self._suggested = set(state["ended"]), state["suggested"]
         self.faults = [Fault(**data) for data in state["faults"]]
         self._errand = None
-        if self._space is not None:
-            self._optimizer = self._fresh_optimizer(self._space)
-            self._optimizer.load_state_dict(state["optimizer"])
+        self._evidence = None if space is None else Evidence(space, self.settings, self._sign)
+        if self._evidence is not None:
+            self._evidence.rows = [Row(**from_json(data)) for data in state["rows"]]
+            self._evidence.alarmed = state["alarmed"]
+            self._evidence.optimizer.load_state_dict(state["optimizer"])
 
     def __getstate__(self) -> dict[str, Any]:
         """Tune pickles its searchers; a thread stays behind and its point is computed again."""
@@ -350,38 +256,16 @@ class RCGPSearch(Searcher):
 
     def suspects(self) -> list[SuspectTrial]:
         """The trials whose reports are doubted, least believed first."""
-        space, optimizer = self._informed()
-        sign = self._sign
-        return [
-            SuspectTrial(
-                row.trial_id,
-                row.number,
-                row.status,
-                space.config(row.x),
-                reported=sign * row.y,
-                expected=sign * suspect.expected,
-                residual=sign * suspect.residual,
-                weight=suspect.weight,
-            )
-            for suspect in optimizer.suspects()
-            for row in [self._rows[suspect.index]]
-        ]
+        return self._informed().suspects()
 
     def best(self, robust: bool = True) -> BestTrial:
         """The trial that the model believes best or, with `robust=False`, the one that reported the best value."""
-        space, optimizer = self._informed()
-        done = [index for index, row in enumerate(self._rows[: optimizer.n]) if row.status == "completed"]
-        if not done:
-            raise ValueError("No trial has completed with a finite number yet: there is no best one.")
-        index = self._believed_best(optimizer, done) if robust else max(done, key=lambda i: self._rows[i].y)
-        row = self._rows[index]
-        expected = float(optimizer.posterior(row.x[None]).mean[0])
-        return BestTrial(row.trial_id, row.number, space.config(row.x), self._sign * row.y, self._sign * expected)
+        return self._informed().best(robust)
 
     @property
     def observations(self) -> tuple[Row, ...]:
         """Every trial that ended, in the order of arrival."""
-        return tuple(self._rows)
+        return () if self._evidence is None else tuple(self._evidence.rows)
 
     @property
     def pending(self) -> dict[str, Pending]:
@@ -398,189 +282,128 @@ class RCGPSearch(Searcher):
         for name, mine, theirs in (("metric", self._metric, metric), ("mode", self._mode, mode)):
             if mine and theirs and mine != theirs:
                 raise ValueError(f"{name} is {mine!r} in RCGPSearch and {theirs!r} in TuneConfig: give it once.")
-        _check_goal(metric, mode)
+        check_goal(metric, mode)
         self._mode = self._mode or mode
         self._metric = self._metric or metric
+        if self._evidence is not None:
+            self._evidence.sign = self._sign
 
     def _open(self, space: TuneSpace) -> None:
         """Start on a space: check the points to evaluate and take in what is already known."""
         for index, point in enumerate(self._queue):
             _encode_point(space, point, f"points_to_evaluate[{index}]")
-        self._space, self._optimizer = space, self._fresh_optimizer(space)
-        past, self._past, outside = self._past, [], []
-        for index, one in enumerate(past):
-            try:
-                x = (
-                    locate(space, one)
-                    if self._lenient
-                    else _encode_point(space, one.config, f"points_to_evaluate[{index}]")
-                )
-            except ValueError as error:
-                if not self._lenient:
-                    raise
-                outside.append(str(error))
-            else:
-                self._record(None, None, x, _reported(one))
-        if outside:
-            log.warning(
-                "Left out %d of %d earlier results outside the space (%s).", len(outside), len(past), outside[0]
+        points = self._located(space)
+        if points and not self._mode:
+            raise ValueError(
+                "evaluated_rewards has values but no direction: give mode='min' or mode='max' beside them."
             )
+        self._evidence, self._past = Evidence(space, self.settings, self._sign), []
+        for x, value in points:
+            self._evidence.record(None, None, x, value)
         if self._lenient:  # what others left may hold several lies; no worker waits yet
-            self._absorb(self._optimizer, past=True)
+            self._evidence.absorb(past=True)
 
-    def _fresh_optimizer(self, space: TuneSpace) -> Optimizer:
-        return self.settings.optimizer(space.dim, len(space.dimensions), space.project)
+    def _located(self, space: TuneSpace) -> list[tuple[Array, float | None]]:
+        """Points and reports of what ran earlier; outside the space it is left out if it comes from a table, else refused."""
+        if not self._lenient:
+            where = "points_to_evaluate[{}]".format
+            return [(_encode_point(space, p.config, where(i)), _reported(p)) for i, p in enumerate(self._past)]
+        points, outside = [], []
+        for past in self._past:
+            try:
+                points.append((locate(space, past), _reported(past)))
+            except ValueError as error:
+                outside.append(str(error))
+        if outside:
+            counts = len(outside), len(self._past)
+            log.warning("Left out %d of %d earlier results outside the space (%s).", *counts, outside[0])
+        return points
 
-    def _set_space_from(self, saved: Mapping[str, Any] | None) -> None:
-        """Keep a space that is already here (it may hold live objects) if it is the saved one."""
-        if saved is None or self._space is None:
-            self._space = None if saved is None else TuneSpace.from_state(saved)
-            return
-        if json.dumps(saved["dimensions"]) != json.dumps(self._space.state_dict()["dimensions"]):
-            change = TuneSpace.from_state(saved).difference(self._space)
+    def _space_of(self, saved: Mapping[str, Any] | None) -> TuneSpace | None:
+        """The saved space; one that is already here (it may hold live objects) is kept if it is the same."""
+        if saved is None or self._evidence is None:
+            return None if saved is None else TuneSpace.from_state(saved)
+        here = self._evidence.space
+        if json.dumps(saved["dimensions"]) != json.dumps(here.state_dict()["dimensions"]):
+            change = TuneSpace.from_state(saved).difference(here)
             raise ValueError(
                 f"The space changed since the state was saved: {change}. Restore with the space as it was."
             )
+        return here
 
-    def _ready(self) -> TuneSpace:
-        if self._space is None:
+    def _ready(self) -> Evidence:
+        if self._evidence is None:
             raise ValueError("RCGPSearch has no search space: give the Tuner a param_space.")
         if not self._mode:
             raise ValueError("RCGPSearch has no mode: with space=..., give metric=... and mode=... here too.")
         self._metric = self._metric or DEFAULT_METRIC
-        return self._space
+        return self._evidence
 
-    def _informed(self) -> tuple[TuneSpace, Optimizer]:
-        """Space and optimizer, once it knows every row."""
-        space = self._ready()
-        assert self._optimizer is not None
+    def _informed(self) -> Evidence:
+        """The evidence, once its optimizer knows every row."""
+        evidence = self._ready()
         if self._errand is not None:
             self._errand.wait()
-        self._absorb(self._optimizer)
-        return space, self._optimizer
+        evidence.absorb()
+        return evidence
 
-    def _start(self, trial_id: str, x: Array, config: Mapping[Any, Any]) -> dict[Any, Any]:
-        self._pending[trial_id] = Pending(self._suggested, x, seen=len(self._rows))
+    def _start(self, trial_id: str, space: TuneSpace, x: Array, config: Mapping[Any, Any]) -> dict[Any, Any]:
+        self._pending[trial_id] = Pending(self._suggested, x, seen=len(self.observations))
         self._suggested += 1
-        return self._for_tune(config)
+        return self._for_tune(space, config)
 
-    def _for_tune(self, config: Mapping[Any, Any]) -> dict[Any, Any]:
+    def _for_tune(self, space: TuneSpace, config: Mapping[Any, Any]) -> dict[Any, Any]:
         """Tune adds the constants of its own `param_space`; those of a space given here it does not know."""
-        space = self._ready()
         return space.complete(config) if self._given else space.varying(config)
 
     def _next_point(self) -> Array | None:
         """A point, computed here while that is quick or nobody waits, else in a thread: None until it is there."""
-        assert self._optimizer is not None
-        alone = not self._in_flight()
+        evidence, in_flight = self._ready(), self._in_flight()
         if self._errand is None:
-            self._absorb(self._optimizer)
-            ask = partial(self._optimizer.ask, self._waiting(self._optimizer))
+            evidence.absorb()
+            ask = partial(evidence.optimizer.ask, evidence.waiting(in_flight))
             limit = self.settings.background_from
-            if alone or limit is None or len(self._rows) < limit:
+            if not in_flight or limit is None or len(evidence.rows) < limit:
                 return self._guarded(ask)
             self._errand = Errand(ask)
-        if not self._errand.wait(None if alone else POLL_SECONDS):
+        if not self._errand.wait(POLL_SECONDS if in_flight else None):
             return None
         errand, self._errand = self._errand, None
         return self._guarded(errand.result)
 
     def _guarded(self, ask: Callable[[], Array]) -> Array:
         """The model's point; if the model breaks, a quasi-random one, counted and logged: a raise would end the whole fit."""
+        evidence = self._ready()
         try:
             x = ask()
         except Exception as error:
             self.faults.append(Fault(self._suggested, f"{type(error).__name__}: {error}"))
             log.exception("Trial %d gets a quasi-random point: the model failed.", self._suggested)
-            return self._quasi_random()
-        self._watch()
+            return evidence.quasi_random(self._in_flight())
+        evidence.watch()
         return x
-
-    def _quasi_random(self) -> Array:
-        assert self._space is not None
-        assert self._optimizer is not None
-        stand_in = make_optimizer(
-            "random",
-            self._space.dim,
-            seed=self.settings.seed,
-            n_initial=1,
-            project=self._space.project,
-            avoid_repeats=True,
-        )
-        known = [*(row.x for row in self._rows), *self._in_flight()]
-        return stand_in.ask(np.array(known) if known else None)
-
-    def _absorb(self, optimizer: Optimizer, *, past: bool = False) -> None:
-        """Tell the rows that are new, in the order of arrival, once there is any finite number to start from."""
-        if any(row.status == "completed" and math.isfinite(row.y) for row in self._rows):
-            for row in self._rows[optimizer.n :]:
-                optimizer.tell(row.x, self._worth(row, optimizer))
-                if past and is_time_to_judge(optimizer.n):
-                    optimizer.update()
-
-    def _worth(self, row: Row, optimizer: Optimizer) -> float:
-        """What the model is told: the report, or what `on_error` makes of a failure."""
-        rule = self.settings.on_error
-        if row.status == "completed" or rule == "ignore":
-            return row.y
-        if rule != "pessimistic":
-            return self._sign * float(rule)
-        weights = np.ones(len(self._rows))
-        weights[: optimizer.n] = optimizer.weights()
-        real = [(w, r.y) for w, r in zip(weights, self._rows, strict=True) if math.isfinite(r.y)]
-        return min([y for weight, y in real if weight >= DOUBT] or [y for _, y in real])
-
-    def _waiting(self, optimizer: Optimizer) -> Array | None:
-        """Points without an outcome, `m x d`: those in flight, and the rows that are not told yet."""
-        points = [*(row.x for row in self._rows[optimizer.n :]), *self._in_flight()]
-        return np.array(points) if points else None
 
     def _in_flight(self) -> list[Array]:
         """Pending points that Tune has not forgotten: a time budget or a restart never reports some of them."""
-        patience = PATIENCE * max(1, len(self._pending))
-        return [trial.x for trial in self._pending.values() if len(self._rows) - trial.seen <= patience]
+        patience, ended = PATIENCE * max(1, len(self._pending)), len(self.observations)
+        return [trial.x for trial in self._pending.values() if ended - trial.seen <= patience]
 
     def _restarted(self, trial_id: str, result: Mapping[str, Any] | None) -> Pending | None:
         """The trial that a restart under a new id repeats: results carry their configuration."""
-        if trial_id in self._ended or not result or self._space is None:
+        if trial_id in self._ended or not result or self._evidence is None:
             return None
         config = {k.removeprefix("config/"): v for k, v in result.items() if k.startswith("config/")}
         try:
-            x = self._space.encode(config)
+            x = self._evidence.space.encode(config)
         except ValueError:  # no configuration, or one of another space: not a restart
             return None
         for old_id, trial in self._pending.items():
             if np.allclose(trial.x, x, atol=1e-9):
                 return self._pending.pop(old_id)
-        failed = [row for row in self._rows if row.status == "failed" and np.allclose(row.x, x, atol=1e-9)]
-        return (
-            Pending(failed[0].number, failed[0].x, len(self._rows)) if failed and failed[0].number is not None else None
-        )
-
-    def _record(self, trial_id: str | None, number: int | None, x: Array, value: float | None) -> None:
-        y = math.nan if value is None else self._sign * value
-        usable = math.isfinite(y) or y == math.inf
-        self._rows.append(Row(trial_id, number, x, y if usable else math.nan, "completed" if usable else "failed"))
-
-    def _watch(self) -> None:
-        """One warning line when the share of doubted reports passes the threshold, and again only after it fell below."""
-        assert self._optimizer is not None
-        weights = self._optimizer.weights()
-        reports = [w for w, row in zip(weights, self._rows, strict=False) if row.status == "completed"]
-        doubted = sum(bool(weight < DOUBT) for weight in reports)
-        alarm = len(reports) >= 10 and doubted > self.settings.suspect_share * len(reports)
-        if alarm and not self._alarmed:
-            log.warning("%d of %d reports are doubted: look at searcher.suspects().", doubted, len(reports))
-        self._alarmed = alarm
-
-    def _believed_best(self, optimizer: Optimizer, done: list[int]) -> int:
-        """The optimizer's recommendation if that trial completed and is believed, else the best belief among those that are."""
-        index, weights = optimizer.recommend(), optimizer.weights()
-        believed = [i for i in done if weights[i] >= DOUBT] or done
-        if index in believed:
-            return index
-        means = optimizer.posterior(np.array([self._rows[i].x for i in believed])).mean
-        return believed[int(np.argmax(means))]
+        for row in self._evidence.rows:
+            if row.status == "failed" and row.number is not None and np.allclose(row.x, x, atol=1e-9):
+                return Pending(row.number, row.x, len(self._evidence.rows))
+        return None
 
 
 def _warm_start(
@@ -615,44 +438,6 @@ def _encode_point(space: TuneSpace, point: Mapping[Any, Any], where: str) -> Arr
         raise ValueError(f"{where} is not in the space: {error}.") from None
 
 
-def _check_goal(metric: Any, mode: Any) -> None:
-    if mode is not None and mode not in ("min", "max"):
-        raise ValueError(f"mode must be 'min' or 'max', got {mode!r}.")
-    if metric is not None and not isinstance(metric, str):
-        raise ValueError(f"metric must be one name, got {metric!r}: RCGPSearch has a single objective.")
-
-
 def _reported(past: Past) -> float | None:
     """What an earlier trial reported; a crashed one nothing, whatever it reported before."""
-    return None if past.error else _as_number(past.value)
-
-
-def _as_number(value: Any) -> float | None:
-    """A report as a float, NaN and infinities included; None if it is no number at all."""
-    if hasattr(value, "item"):  # scalars of numpy and torch, and arrays of one
-        try:
-            value = value.item()
-        except (ValueError, RuntimeError):
-            return None
-    if not isinstance(value, Real):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value == abs(value) else -math.inf
-
-
-def _is_real(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, Real)
-
-
-def _is_whole(value: Any) -> bool:
-    return not isinstance(value, bool) and isinstance(value, int)
-
-
-def _to_json(record: Pending | Row) -> dict[str, Any]:
-    return {key: to_plain(v.tolist() if isinstance(v, np.ndarray) else v) for key, v in vars(record).items()}
-
-
-def _from_json(data: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: np.array(value) if key == "x" else from_plain(value) for key, value in data.items()}
+    return None if past.error else as_number(past.value)

@@ -319,7 +319,7 @@ def test_a_breaking_model_gives_a_counted_quasi_random_point(monkeypatch: pytest
     def singular(*_: Any) -> None:
         raise np.linalg.LinAlgError("the kernel is singular")
 
-    monkeypatch.setattr(search._optimizer, "ask", singular)
+    monkeypatch.setattr(search._evidence.optimizer, "ask", singular)
     configs = drive(search, hill, 5, prefix="broken")
     monkeypatch.undo()
     drive(search, hill, 2, prefix="healed")
@@ -566,6 +566,10 @@ BAD_SEARCHERS: dict[str, tuple[dict[str, Any], str]] = {
     "rewarded outside": (
         {"space": PLANE, "points_to_evaluate": [{"a": 0.1}], "evaluated_rewards": [1.0]},
         "points_to_evaluate[0] is not in the space: b is missing.",
+    ),
+    "rewarded without a direction": (
+        {"space": PLANE, "points_to_evaluate": [{"a": 0.1, "b": 0.1}], "evaluated_rewards": [1.0]},
+        "evaluated_rewards has values but no direction: give mode='min' or mode='max' beside them.",
     ),
 }
 

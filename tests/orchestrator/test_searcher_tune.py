@@ -121,7 +121,7 @@ def test_repeats_arrive_as_their_mean_even_if_one_crashed(tmp_path: Path) -> Non
     assert len(grid) == 9
     assert len(search.observations) == 3
     assert {row.status for row in search.observations} == {"completed"}
-    config = {row.number: search._space.config(row.x)["x"] for row in search.observations}
+    config = {row.number: search._evidence.space.config(row.x)["x"] for row in search.observations}
     means = {row.number: -row.y for row in search.observations}
     assert means == pytest.approx({n: x + (0.5 if x > 0.5 else 1.0) for n, x in config.items()})
 
