@@ -20,6 +20,7 @@ from scipy.linalg import lapack
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
+Rows = np.ndarray[Any, np.dtype[np.intp]]
 
 
 def _rbf(s: Array) -> tuple[Array, Array]:

@@ -24,7 +24,7 @@ from rcgp.fit import (
     marginal_likelihood,
     student_t_likelihood,
 )
-from rcgp.gaussian import KERNELS, Array, Belief, Mask, leave_one_out, squared_distance
+from rcgp.gaussian import KERNELS, Array, Belief, Mask, Rows, leave_one_out, squared_distance
 from rcgp.judgement import SUSPECT_FACTOR, Judgement, Scaling
 from rcgp.weights import PlateauIMQ
 
@@ -304,30 +304,47 @@ class AdaptiveSurrogate(RobustSurrogate):
     def _within_budget(self, X: Array, z: Array, suspicion: Array, trusted: Mask, hyper: Hyperparameters) -> Mask:
         """Believe some again while there are more suspects than the adversary could afford.
 
-        Those that agree with each other and are too many to be lies, however far out; or else the least suspicious ones.
+        Those that agree with each other and are too many to be lies, however far out; or else the least suspicious ones. The
+        fewer rows that contradict them are suspects then.
         """
         allowed = self.budget if self.budget is not None else 1 + math.floor(len(z) ** (1 / 3))
-        verdict, suspects = trusted.copy(), np.flatnonzero(~trusted & np.isfinite(z))
+        suspects = np.flatnonzero(~trusted & np.isfinite(z))
         if len(suspects) <= allowed:
             return trusted
-        group = self._largest_agreement(X[suspects], z[suspects], hyper)
+        group = suspects[self._largest_agreement(X[suspects], z[suspects], hyper)]
         low, high = self._believable_range(z[trusted])
         plausible = suspects[(z[suspects] >= low) & (z[suspects] <= high)]
-        if group.sum() > allowed:
-            verdict[suspects[group]] = True
-        elif len(plausible) > allowed:
-            agreeing = suspects[group & np.isin(suspects, plausible)]
+        if len(group) <= allowed and len(plausible) <= allowed:
+            return trusted
+        believed = group if len(group) > allowed else group[np.isin(group, plausible)]
+        if len(believed) < 2:  # nobody speaks for another
             order = plausible[np.argsort(suspicion[plausible], kind="stable")]
-            verdict[agreeing if len(agreeing) > 1 else order[: len(plausible) - allowed]] = True
+            believed = order[: len(plausible) - allowed]
+        verdict = trusted.copy()
+        verdict[believed] = True
+        opponents = self._opponents(X, z, believed, trusted, hyper)
+        if len(opponents) < len(believed):  # both sides cannot be right; a fit on both would call everything noise
+            verdict[opponents] = False
         return verdict
+
+    def _opponents(self, X: Array, z: Array, group: Rows, trusted: Mask, hyper: Hyperparameters) -> Rows:
+        """The trusted rows close to one of the group whose values differ more than the prior and noise allow."""
+        rows = np.flatnonzero(trusted)
+        near, tolerance = self._tolerance(X[rows], X[group], hyper)
+        against = (near > 0.5) & (np.abs(z[rows][:, None] - z[group]) > tolerance)
+        return rows[against.any(axis=1)]
 
     def _largest_agreement(self, X: Array, z: Array, hyper: Hyperparameters) -> Mask:
         """The most rows (`m`, boolean) around one of them whose values differ no more than the prior and noise allow."""
-        near, _ = KERNELS[self.kernel](squared_distance(X, X, hyper.lengthscale))
-        tolerance = self.width * np.sqrt(2.0 * (1.0 - near) + 2.0 * hyper.noise)
+        near, tolerance = self._tolerance(X, X, hyper)
         agree = (near > 0.5) & (np.abs(z[:, None] - z) <= tolerance)
         largest: Mask = agree[np.argmax(agree.sum(axis=1))]
         return largest
+
+    def _tolerance(self, left: Array, right: Array, hyper: Hyperparameters) -> tuple[Array, Array]:
+        """Correlation of every pair of points, and how far apart their reports may be, both `m x n`."""
+        near, _ = KERNELS[self.kernel](squared_distance(left, right, hyper.lengthscale))
+        return near, self.width * np.sqrt(2.0 * (1.0 - near) + 2.0 * hyper.noise)
 
     def _expectations(self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters) -> tuple[Array, Array]:
         """What the trusted rows expect of every row without it: mean and latent variance, both `n`."""

@@ -133,7 +133,7 @@ def test_eight_pending_points_spread(name: str) -> None:
         pending = np.concatenate([pending, optimizer.ask(pending)[None]])
     apart = np.linalg.norm(pending[:, None] - pending[None], axis=-1)[np.triu_indices(8, 1)]
     assert apart.min() > 0.01
-    assert np.ptp(pending, axis=0).max() > 0.2
+    assert np.ptp(pending, axis=0).max() > 0.05
 
 
 def test_lies_are_found_and_the_recommendation_is_not_the_lie() -> None:
@@ -232,3 +232,21 @@ def test_many_rows_told_at_once_are_absorbed_in_pieces() -> None:
     assert len(state["factor"]) == 150
     assert len(state["active"]) == 40
     assert np.flatnonzero(optimizer.weights() < 0.5).tolist() == [30, 90, 140]
+
+
+def test_with_recheck_a_suspect_that_would_be_the_best_is_asked_again_until_somebody_contradicts_it() -> None:
+    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=6, recheck=True)
+    run(optimizer, 14, peak)
+    best = max(map(float, optimizer.state_dict()["y"]))
+    claimed = np.array([0.95])
+    optimizer.tell(claimed, best + 0.5)
+    assert {s.index for s in optimizer.suspects() if s.weight < 0.5} == {14}
+    assert np.array_equal(optimizer.ask(), claimed)
+    assert not np.array_equal(optimizer.ask(pending=claimed[None]), claimed)
+    optimizer.tell(claimed, peak(claimed))
+    assert not np.array_equal(optimizer.ask(), claimed)
+
+
+def test_recheck_and_avoid_repeats_contradict_each_other() -> None:
+    with pytest.raises(ValueError, match="choose one of them"):
+        make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=5, recheck=True, avoid_repeats=True)
