@@ -17,6 +17,10 @@ from orchestrator.runs import Run, journal_path, ledger_path
 from orchestrator.study import Refused, Study
 from orchestrator.trial import build_objective
 
+TOKEN = (
+    "If it asks for a token, set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH to the cluster's own."
+)
+"""Ray does not say why it cannot connect: a cluster that is gone and one that was given a wrong token look alike."""
 PATIENCE = 30.0
 """Seconds to wait for the processes of a driver that just died to let go of a journal."""
 
@@ -135,8 +139,10 @@ def connect(address: str | None) -> None:
     quiet: dict[str, Any] = {"include_dashboard": False} if address in (None, "local") else {}
     try:
         ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **quiet)
-    except (ConnectionError, RuntimeError, ValueError) as error:
-        raise Refused(f"Ray at {address or 'this machine'}: {' '.join(str(error).split())[:300]}") from None
+    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.AuthenticationError) as error:
+        reason = " ".join(str(getattr(error, "message", error)).split())[:300].rstrip(".")
+        token = "" if address is None else f". {TOKEN}"
+        raise Refused(f"Ray at {address or 'this machine'}: {reason}{token}") from None
 
 
 def check_address(address: str | None) -> None:

@@ -110,11 +110,13 @@ def test_without_the_token_nobody_gets_in(cluster, tmp_path):
     strangers = {
         "another token": cluster.environment | {"RAY_AUTH_TOKEN_PATH": str(_other_token(tmp_path))},
         "none": ENVIRONMENT | {"RAY_AUTH_MODE": "disabled"},
+        "a file that is not there": cluster.environment | {"RAY_AUTH_TOKEN_PATH": str(tmp_path / "nowhere")},
     }
     for who, environment in strangers.items():
         driver = Driver(tmp_path, "run", str(path), "--address", cluster.address, env=environment)
         assert driver.finish() == 2, f"{who}: {driver.said[-3000:]}"
         assert f"error: Ray at {cluster.address}" in driver.said
+        assert "RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH" in driver.said
         assert "Traceback" not in driver.said
     assert begun(tmp_path) == 0
 
