@@ -1,5 +1,6 @@
 """What an import costs: nobody waits for torch, Ray or MLflow before they are needed."""
 
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -20,6 +21,7 @@ HEAVY = {
     "torch",
 }
 PROGRAMS = {
+    "the command line": ("import orchestrator, orchestrator.cli", HEAVY | {"numpy"}),
     "the command line, its help and a campaign": (
         """
 import contextlib, io
@@ -48,6 +50,18 @@ def loaded_by(program: str, folder: Path) -> set[str]:
 def test_an_import_brings_only_what_it_needs(what: str, tmp_path: Path) -> None:
     program, unwanted = PROGRAMS[what]
     assert loaded_by(program, tmp_path) & unwanted == set()
+
+
+def test_help_takes_less_than_half_a_second() -> None:
+    assert min(_seconds_of_help() for _ in range(3)) < 0.5
+
+
+def _seconds_of_help() -> float:
+    """Processor seconds: the test machine may be busy with something else."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-m", "orchestrator.cli", "--help"], capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def test_a_missing_extra_is_named(tmp_path: Path) -> None:
