@@ -95,7 +95,20 @@ KNOWN: dict[str, Callable[[list[str]], None]] = {
 }
 
 
-@pytest.mark.parametrize(("page", "command"), commands())
+def readme_commands() -> list[tuple[str, str]]:
+    """The same for the README, whose blocks also show folders."""
+    text = (ROOT / "README.md").read_text()
+    lines = [line for found in FENCE.finditer(text) if not found["language"] for line in found["text"].splitlines()]
+    quoted = re.findall(r"`((?:orchestrate|python|make|pip) [^`]+)`", FENCE.sub("", text))
+    shown = {re.split(r"\s+#", line)[0].strip() for line in lines + quoted if line.split(" ")[0] in KNOWN}
+    return [("README.md", command) for command in sorted(shown)]
+
+
+def test_the_readme_shows_commands() -> None:
+    assert {"make demo", "make test", "orchestrate ui"} <= {command for _, command in readme_commands()}
+
+
+@pytest.mark.parametrize(("page", "command"), commands() + readme_commands())
 def test_every_command_is_known(page: str, command: str) -> None:
     program, *words = shlex.split(command)
     assert program in KNOWN, f"{page} shows {program!r}, which nobody checks"
