@@ -24,7 +24,7 @@ first finite number is there.
 import json
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -41,6 +41,7 @@ from orchestrator.plain import from_plain, to_plain
 from orchestrator.search_records import BestTrial, Fault, Pending, Row, SuspectTrial, as_number, from_json, to_json
 from orchestrator.search_settings import Settings, check_goal
 from orchestrator.space import Array, TuneSpace
+from orchestrator.tune_state import KnownTrial, known_trials
 from orchestrator.warmstart import Past, locate, read_results
 
 log = logging.getLogger(__name__)
@@ -206,8 +207,24 @@ class RCGPSearch(Searcher):
         """As `restore`, for `Tuner.restore`: what is refused here ends the fit, whatever Tune does about exceptions."""
         try:
             super().restore_from_dir(checkpoint_dir)
+            self._catch_up(known_trials(checkpoint_dir))
         except Exception as error:
             raise StateRefused(str(error)) from error
+
+    def _catch_up(self, trials: Iterable[KnownTrial]) -> None:
+        """Learn of trials that started or ended after this searcher's state was saved and before Tune's own was."""
+        for trial in trials:
+            if self._evidence is None or trial.trial_id in self._ended:
+                continue
+            if trial.trial_id not in self._pending:
+                try:
+                    x = self._evidence.space.encode(trial.config)
+                except ValueError:  # not of this space, so not of this searcher
+                    continue
+                self._pending[trial.trial_id] = self._repeated(x) or self._next(x)
+            if trial.ended:
+                error = trial.status == "ERROR"
+                self.on_trial_complete(trial.trial_id, None if error else trial.last_result, error)
 
     def get_state(self) -> dict[str, Any]:
         """All there is to know, as strict JSON."""
@@ -348,8 +365,7 @@ class RCGPSearch(Searcher):
         return evidence
 
     def _start(self, trial_id: str, space: TuneSpace, x: Array, config: Mapping[Any, Any]) -> dict[Any, Any]:
-        self._pending[trial_id] = Pending(self._suggested, x, seen=len(self.observations))
-        self._suggested += 1
+        self._pending[trial_id] = self._next(x)
         return self._for_tune(space, config)
 
     def _for_tune(self, space: TuneSpace, config: Mapping[Any, Any]) -> dict[Any, Any]:
@@ -388,6 +404,11 @@ class RCGPSearch(Searcher):
         patience, ended = PATIENCE * max(1, len(self._pending)), len(self.observations)
         return [trial.x for trial in self._pending.values() if ended - trial.seen <= patience]
 
+    def _next(self, x: Array) -> Pending:
+        """The next trial in order, at `x` (`d`)."""
+        self._suggested += 1
+        return Pending(self._suggested - 1, x, seen=len(self.observations))
+
     def _restarted(self, trial_id: str, result: Mapping[str, Any] | None) -> Pending | None:
         """The trial that a restart under a new id repeats: results carry their configuration."""
         if trial_id in self._ended or not result or self._evidence is None:
@@ -397,12 +418,16 @@ class RCGPSearch(Searcher):
             x = self._evidence.space.encode(config)
         except ValueError:  # no configuration, or one of another space: not a restart
             return None
+        return self._repeated(x)
+
+    def _repeated(self, x: Array) -> Pending | None:
+        """The pending or failed trial at `x` (`d`), if there is one, to go on under another id."""
         for old_id, trial in self._pending.items():
             if np.allclose(trial.x, x, atol=1e-9):
                 return self._pending.pop(old_id)
-        for row in self._evidence.rows:
+        for row in self.observations:
             if row.status == "failed" and row.number is not None and np.allclose(row.x, x, atol=1e-9):
-                return Pending(row.number, row.x, len(self._evidence.rows))
+                return Pending(row.number, row.x, len(self.observations))
         return None
 
 
