@@ -27,38 +27,12 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from problems import PROBLEMS, Problem
 
 from adversaries import make_adversary
-from objectives import make_objective
 from rcgp import make_optimizer
 
-
-@dataclass(frozen=True)
-class Problem:
-    """An objective, how many trials it gets, and the range [low, high] of its values that an adversary would know."""
-
-    objective: str
-    options: dict[str, Any]
-    trials: int
-    initial: int
-    low: float
-    high: float
-
-    @property
-    def reach(self) -> float:
-        return self.high - self.low
-
-
-PROBLEMS = {
-    "forrester": Problem("forrester", {}, 60, 5, -6.0, 15.8),
-    "neg-forrester": Problem("forrester", {"negate": True}, 60, 5, -15.8, 6.0),
-    "branin": Problem("branin", {"noise_std": 1.0}, 60, 6, -150.0, -0.4),
-    "levy4": Problem("levy", {"dim": 4, "noise_std": 0.5}, 80, 8, -80.0, 0.0),
-    "hartmann6": Problem("hartmann6", {"noise_std": 0.05}, 100, 10, 0.0, 3.32),
-    "ackley5": Problem("ackley", {"dim": 5, "noise_std": 0.1}, 100, 10, -22.0, 0.0),
-}
 FAST_PROBLEMS = ("forrester", "neg-forrester", "branin")
-
 Attack = Callable[[Problem, int], tuple[str, dict[str, Any]]]
 
 
@@ -95,7 +69,7 @@ ATTACKS: dict[str, Attack] = {
 }
 FAST_ATTACKS = ("none", "moderate", "1e6")
 ORACLE, REFERENCE = "oracle", "gp-ucb"
-PEERS = ("optuna-tpe", "optuna-gp", "random")
+PEERS = ("optuna-tpe", "optuna-gp", "botorch-rrp")
 
 
 class OptunaPeer:
@@ -133,6 +107,46 @@ class OptunaPeer:
         return set()
 
 
+class RelevancePursuit:
+    """BoTorch's robust relevance pursuit with UCB, as its tutorial runs it; seconds to minutes a suggestion."""
+
+    def __init__(self, dim: int, seed: int, initial: int) -> None:
+        self._dim, self._seed, self._initial = dim, seed, initial
+        self._sobol = make_optimizer("random", dim, seed=seed, n_initial=initial)
+        self._X: list[np.ndarray] = []
+        self._y: list[float] = []
+
+    def ask(self) -> np.ndarray:
+        if len(self._X) < self._initial:
+            return self._sobol.ask()
+        import torch
+        from botorch.acquisition import UpperConfidenceBound
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models.robust_relevance_pursuit_model import RobustRelevancePursuitSingleTaskGP
+        from botorch.optim import optimize_acqf
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        torch.manual_seed(self._seed * 1000 + len(self._X))
+        X, y = torch.tensor(np.array(self._X)), torch.tensor(np.array(self._y))
+        kept = torch.isfinite(y)
+        X, y = X[kept], y[kept][:, None]
+        model = RobustRelevancePursuitSingleTaskGP(X, (y - y.mean()) / y.std())
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        beta = 0.8 * math.log(2 * (len(y) + 2))
+        bounds = torch.tensor([[0.0] * self._dim, [1.0] * self._dim], dtype=torch.float64)
+        point, _ = optimize_acqf(UpperConfidenceBound(model, beta), bounds, q=1, num_restarts=5, raw_samples=256)
+        found: np.ndarray = point[0].numpy()
+        return found
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        self._sobol.tell(x, 0.0)
+        self._X.append(x)
+        self._y.append(y)
+
+    def suspected(self) -> set[int]:
+        return set()
+
+
 class Ours:
     """One of our optimizers; the oracle is GP-UCB that is told NaN, a row without influence, in place of every lie."""
 
@@ -152,6 +166,15 @@ class Ours:
 
     def suspected(self) -> set[int]:
         return {s.index for s in self._optimizer.suspects() if s.weight < 0.5}
+
+
+def make_player(cell: Cell, dim: int, problem: Problem) -> Any:
+    """Whoever goes by the cell's algorithm: ours, or one of the peers."""
+    if cell.algorithm == "botorch-rrp":
+        return RelevancePursuit(dim, cell.seed, problem.initial)
+    if cell.algorithm in PEERS:
+        return OptunaPeer(cell.algorithm, dim, cell.seed, problem.initial)
+    return Ours(cell.algorithm, dim, cell.seed, problem)
 
 
 def yaml_scalar(text: str) -> Any:
@@ -180,16 +203,11 @@ class Cell:
 def run_cell(cell: Cell) -> dict[str, Any]:
     """One whole run: its cumulative and final simple regret, who lied, who was suspected, and the seconds it took."""
     problem = PROBLEMS[cell.problem]
-    objective = make_objective(problem.objective, **problem.options)
+    objective = problem.make()
     assert objective.optimum is not None
     name, options = ATTACKS[cell.attack](problem, objective.dim)
     adversary = make_adversary(name, trials=problem.trials, optimum=objective.optimum.x, **options)
-    peer = cell.algorithm in PEERS and cell.algorithm != "random"
-    player: Any = (
-        OptunaPeer(cell.algorithm, objective.dim, cell.seed, problem.initial)
-        if peer
-        else Ours(cell.algorithm, objective.dim, cell.seed, problem)
-    )
+    player = make_player(cell, objective.dim, problem)
     regrets, lies, started = [], set(), time.perf_counter()
     stream = zlib.crc32(f"{cell.problem}|{cell.attack}".encode())
     for number in range(problem.initial + problem.trials):

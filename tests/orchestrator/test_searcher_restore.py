@@ -79,32 +79,28 @@ def test_restarted_errors_report_under_new_ids_and_a_changed_space_or_state_is_r
 def test_a_state_older_than_tunes_own_catches_up_with_the_trials_that_tune_will_not_report_again(
     tmp_path: Path,
 ) -> None:
-    first_run(tmp_path, {"x": tune.uniform(0, 1), "folder": str(tmp_path)})
+    space = {"x": tune.uniform(0, 1), "folder": str(tmp_path)}
+    first_run(tmp_path, space)
     state = max((tmp_path / "run").glob("searcher-state-*.json"))
-    whole = json.loads(state.read_text())
-    old = RCGPSearch(space={"x": tune.uniform(0, 1), "folder": str(tmp_path)}, metric="loss", mode="min", n_initial=4)
-    for row in whole["rows"][
-        :2
-    ]:  # the state as it was when two trials had ended, one ran, and three were not yet thought of
+    rows = sorted(json.loads(state.read_text())["rows"], key=lambda row: int(row["number"]))
+    # the state as it was when two trials had ended, one ran, and three were not yet thought of
+    old = RCGPSearch(space=space, metric="loss", mode="min", n_initial=4)
+    for row in rows[:2]:
+        failed = row["status"] == "failed"
         old.suggest(row["trial_id"])
-        old.on_trial_complete(
-            row["trial_id"], {"loss": -row["y"]} if row["status"] == "completed" else None, row["status"] == "failed"
-        )
+        old.on_trial_complete(row["trial_id"], None if failed else {"loss": -row["y"]}, failed)
     old.suggest(rows[2]["trial_id"])
     old.save(str(state))
 
-    restored = RCGPSearch(
-        space={"x": tune.uniform(0, 1), "folder": str(tmp_path)}, metric="loss", mode="min", n_initial=4
-    )
+    restored = RCGPSearch(space=space, metric="loss", mode="min", n_initial=4)
     restored.restore_from_dir(str(tmp_path / "run"))
     assert restored.pending == {}
-    assert {row.trial_id: (row.status, row.y) for row in restored.observations if row.status == "completed"} == {
-        row["trial_id"]: ("completed", row["y"]) for row in whole["rows"] if row["status"] == "completed"
-    }
-    assert sorted(row.trial_id or "" for row in restored.observations) == sorted(
-        row["trial_id"] for row in whole["rows"]
-    )
-    assert sorted(row.number for row in restored.observations if row.number is not None) == [0, 1, 2, 3, 4, 5]
+    known = sorted((row.number, row.trial_id, row.status) for row in restored.observations)
+    assert [status for _, _, status in known] == [row["status"] for row in rows]
+    assert {trial_id for _, trial_id, _ in known} == {row["trial_id"] for row in rows}
+    assert [number for number, _, _ in known] == [0, 1, 2, 3, 4, 5]
+    values = {row.trial_id: row.y for row in restored.observations if row.status == "completed"}
+    assert values == {row["trial_id"]: row["y"] for row in rows if row["status"] == "completed"}
 
 
 DRIVER = """

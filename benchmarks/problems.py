@@ -1,0 +1,106 @@
+"""What the regret benchmark searches: test functions, a 20-dimensional one with six that matter, and real trainings looked up."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.interpolate import RegularGridInterpolator
+from surface import SURFACE
+
+from objectives import ObjectiveBase, make_objective
+from objectives.protocol import Objective, Optimum
+from objectives.space import Parameter, Space
+from rcgp.gaussian import Array
+
+
+@dataclass(frozen=True)
+class FewActive(ObjectiveBase):
+    """Hartmann-6 on six of twenty coordinates; the others do nothing."""
+
+    space: ClassVar[Space] = Space(tuple(Parameter(f"x{i + 1}", 0.0, 1.0) for i in range(20)))
+    active: tuple[int, ...] = (2, 5, 9, 12, 15, 18)
+    noise_std: float = 0.05
+
+    @property
+    def optimum(self) -> Optimum:
+        inner = make_objective("hartmann6").optimum
+        x = np.full(20, 0.5)
+        x[list(self.active)] = inner.x
+        return Optimum(tuple(x.tolist()), inner.value)
+
+    def noiseless(self, x: Any) -> float:
+        value: float = make_objective("hartmann6").noiseless(np.asarray(x)[list(self.active)])
+        return value
+
+    def evaluate(self, x: Any, rng: np.random.Generator, report: Any = None) -> float:
+        return self.noiseless(x) + self.noise_std * float(rng.standard_normal())
+
+
+@lru_cache
+def _surface() -> tuple[tuple[Array, Array], Array]:
+    """Learning rates and weight decays of the grid, and its accuracies (rates x decays x repeats)."""
+    data = json.loads(SURFACE.read_text())
+    return (np.array(data["learning_rate"]), np.array(data["weight_decay"])), np.array(data["accuracy"])
+
+
+@dataclass(frozen=True)
+class Digits(ObjectiveBase):
+    """Accuracy of the digits ResNet by learning rate and weight decay: the trainings of `surface.py`, interpolated."""
+
+    space: ClassVar[Space] = Space(
+        (Parameter("learning_rate", 1e-5, 1e-1, log=True), Parameter("weight_decay", 1e-6, 1e-2, log=True))
+    )
+
+    @property
+    def optimum(self) -> Optimum:
+        """The best grid point: linear interpolation has its maximum there."""
+        (rates, decays), accuracy = _surface()
+        mean = accuracy.mean(axis=2)
+        row, column = np.unravel_index(np.argmax(mean), mean.shape)
+        return Optimum((float(rates[row]), float(decays[column])), float(mean.max()))
+
+    def noiseless(self, x: Any) -> float:
+        axes, accuracy = _surface()
+        return float(RegularGridInterpolator(axes, accuracy.mean(axis=2))(np.asarray(x)[None])[0])
+
+    def evaluate(self, x: Any, rng: np.random.Generator, report: Any = None) -> float:
+        axes, accuracy = _surface()
+        repeat = rng.integers(accuracy.shape[2], size=(*accuracy.shape[:2], 1))
+        drawn = np.take_along_axis(accuracy, repeat, axis=2)[:, :, 0]
+        return float(RegularGridInterpolator(axes, drawn)(np.asarray(x)[None])[0])
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An objective, how many trials it gets, and the range [low, high] of its values that an adversary would know."""
+
+    objective: str
+    options: dict[str, Any]
+    trials: int
+    initial: int
+    low: float
+    high: float
+
+    @property
+    def reach(self) -> float:
+        return self.high - self.low
+
+    def make(self) -> Objective:
+        own = {"few-active": FewActive, "digits": Digits}
+        return own[self.objective]() if self.objective in own else make_objective(self.objective, **self.options)
+
+
+PROBLEMS = {
+    "forrester": Problem("forrester", {}, 60, 5, -6.0, 15.8),
+    "neg-forrester": Problem("forrester", {"negate": True}, 60, 5, -15.8, 6.0),
+    "branin": Problem("branin", {"noise_std": 1.0}, 60, 6, -150.0, -0.4),
+    "digits": Problem("digits", {}, 60, 6, 0.1, 0.99),
+    "levy4": Problem("levy", {"dim": 4, "noise_std": 0.5}, 80, 8, -80.0, 0.0),
+    "ackley5": Problem("ackley", {"dim": 5, "noise_std": 0.1}, 100, 10, -22.0, 0.0),
+    "hartmann6": Problem("hartmann6", {"noise_std": 0.05}, 100, 10, 0.0, 3.32),
+    "hartmann6-in-20": Problem("few-active", {}, 100, 10, 0.0, 3.32),
+}
