@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from pandas import DataFrame
 
 from orchestrator.report import Report, band_curves
 
@@ -34,15 +35,15 @@ LEARNING = {"best_so_far": "best true value so far"}
 
 def write_figures(report: Report) -> list[Path]:
     """Draw what the report has, each figure as PNG and PDF."""
-    return _save(_figures(report), report.folder)
+    return save_figures(_figures(report), report.folder)
 
 
 def write_learning(report: "ForeignReport") -> list[Path]:
     """Draw what is known of runs that others made: what they reported, and the best so far."""
-    return _save((("learning", _learning_figure(r)) for r in [report]), report.folder)
+    return save_figures((("learning", _learning_figure(r)) for r in [report]), report.folder)
 
 
-def _save(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[Path]:
+def save_figures(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[Path]:
     """Each figure is drawn in our style, kept and let go before the next."""
     import matplotlib as mpl
 
@@ -60,15 +61,15 @@ def _save(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[Path]:
 
 
 def _figures(report: Report) -> "Iterator[tuple[str, Figure]]":
-    yield "regret", _curves_figure(report, REGRETS)
+    yield "regret", curves_figure(report.frame, report.initial, REGRETS)
     if report.objective.optimum is None:
-        yield "learning", _curves_figure(report, LEARNING)
+        yield "learning", curves_figure(report.frame, report.initial, LEARNING)
     if report.histories:
         yield "posterior", _posterior_figure(report.histories)
 
 
-def _curves_figure(report: Report, columns: dict[str, str]) -> "Figure":
-    """One panel for each column: mean and one standard error over seeds."""
+def curves_figure(frame: DataFrame, initial: int, columns: dict[str, str]) -> "Figure":
+    """One panel for each column of the trials after the `initial` ones: mean and one standard error over seeds."""
     from matplotlib import pyplot as plt
 
     figure, panels = plt.subplots(
@@ -76,7 +77,7 @@ def _curves_figure(report: Report, columns: dict[str, str]) -> "Figure":
     )
     axes = panels[0]
     for axis, (column, name) in zip(axes, columns.items(), strict=True):
-        _draw_bands(axis, report, column)
+        _draw_bands(axis, frame, initial, column)
         axis.set(xlabel="trial", ylabel=name)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=_even(len(labels), 5 if len(columns) > 1 else 2))
@@ -88,10 +89,10 @@ def _even(labels: int, most: int) -> int:
     return math.ceil(labels / math.ceil(labels / most))
 
 
-def _draw_bands(axis: Any, report: Report, column: str) -> None:
-    chosen = report.frame[report.frame["number"] >= report.initial]
+def _draw_bands(axis: Any, frame: DataFrame, initial: int, column: str) -> None:
+    chosen = frame[frame["number"] >= initial]
     for i, (label, band) in enumerate(band_curves(chosen, column)):
-        steps, color = band.index.to_numpy() - report.initial + 1, PALETTE[i % len(PALETTE)]
+        steps, color = band.index.to_numpy() - initial + 1, PALETTE[i % len(PALETTE)]
         axis.plot(steps, band["mean"], label=label, color=color, linestyle=DASHES[i % len(DASHES)], linewidth=1.4)
         axis.fill_between(steps, band["low"], band["high"], color=color, alpha=0.18, linewidth=0)
     axis.margins(x=0.01)
