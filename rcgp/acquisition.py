@@ -21,25 +21,32 @@ class Maximizer:
     """Many quasi-random and local candidates, then a joint quasi-Newton refinement of the best few.
 
     `raw` Sobol points cover the cube, `local` ones surround the points believed best; never worse than the best of them.
+    `refined` of them climb on: 6 by default, 12 in more than ten dimensions (rough beliefs in 36: 54 of 60 maxima with 6, 60
+    with 12).
     """
 
     dim: int
     seed: int
     raw: int = 512
     local: int = 256
-    refined: int = 6
+    refined: int | None = None
     max_iterations: int = 60
 
     def __post_init__(self) -> None:
         sobol = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng([self.seed, 1]))
         object.__setattr__(self, "_sobol", sobol.random(self.raw))
 
+    @property
+    def climbers(self) -> int:
+        """How many candidates are refined."""
+        return self.refined or (6 if self.dim <= 10 else 12)
+
     def candidates(self, belief: Belief, rng: np.random.Generator) -> Array:
         """Rotated Sobol points and perturbed incumbents, shape `(raw + local + incumbents) x d`."""
         spread = (self._sobol + rng.random(self.dim)) % 1.0  # type: ignore[attr-defined]
         if not len(belief.X):
             return spread
-        incumbents = belief.X[np.argsort(-belief.mean(belief.X), kind="stable")[: max(4, self.refined)]]
+        incumbents = belief.X[np.argsort(-belief.mean(belief.X), kind="stable")[: max(4, self.climbers)]]
         return np.concatenate([spread, self._around(incumbents, belief.lengthscale, rng), incumbents])
 
     def _around(self, incumbents: Array, lengthscale: Array, rng: np.random.Generator) -> Array:
@@ -67,7 +74,7 @@ class Maximizer:
         """
         candidates = self.candidates(belief, rng)
         values = belief.ucb(candidates, multiplier)
-        refined = self._refine(_spread_best(candidates, values, self.refined), belief, multiplier)
+        refined = self._refine(_spread_best(candidates, values, self.climbers), belief, multiplier)
         everything, known = np.concatenate([candidates, refined]), len(candidates)
         if project is not None:
             everything, known = project(everything), 0
