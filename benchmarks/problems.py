@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.interpolate import RegularGridInterpolator
 from surface import SURFACE
 
 from objectives import ObjectiveBase, make_objective
-from objectives.protocol import Objective, Optimum
+from objectives.protocol import Optimum
 from objectives.space import Parameter, Space
 from rcgp.gaussian import Array
 
@@ -89,7 +89,14 @@ class Problem:
     def reach(self) -> float:
         return self.high - self.low
 
-    def make(self) -> Objective:
+    @cached_property
+    def typical_regret(self) -> float:
+        """The mean regret of a random point."""
+        objective = self.make()
+        points = np.random.default_rng(0).random((1000, objective.dim))
+        return float(objective.optimum.value - np.mean([objective.noiseless(x) for x in points]))
+
+    def make(self) -> Any:
         own = {"few-active": FewActive, "digits": Digits}
         return own[self.objective]() if self.objective in own else make_objective(self.objective, **self.options)
 
@@ -97,9 +104,9 @@ class Problem:
 PROBLEMS = {
     "forrester": Problem("forrester", {}, 60, 5, -6.0, 15.8),
     "neg-forrester": Problem("forrester", {"negate": True}, 60, 5, -15.8, 6.0),
-    "branin": Problem("branin", {"noise_std": 1.0}, 60, 6, -150.0, -0.4),
+    "branin": Problem("branin", {"noise_std": 1.0}, 60, 6, -308.0, -0.4),
     "digits": Problem("digits", {}, 60, 6, 0.1, 0.99),
-    "levy4": Problem("levy", {"dim": 4, "noise_std": 0.5}, 80, 8, -80.0, 0.0),
+    "levy4": Problem("levy", {"dim": 4, "noise_std": 0.5}, 80, 8, -255.0, 0.0),
     "ackley5": Problem("ackley", {"dim": 5, "noise_std": 0.1}, 100, 10, -22.0, 0.0),
     "hartmann6": Problem("hartmann6", {"noise_std": 0.05}, 100, 10, 0.0, 3.32),
     "hartmann6-in-20": Problem("few-active", {}, 100, 10, 0.0, 3.32),

@@ -273,7 +273,7 @@ def ratio(
 
     ours, theirs = regrets(algorithm), regrets(reference)
     # one random trial's regret is added to both: some problems are solved at once, and nothing over nothing says nothing
-    unit = PROBLEMS[problem].reach / 2
+    unit = PROBLEMS[problem].typical_regret
     ours, theirs = ours + unit, theirs + unit
     value = ours.mean() / theirs.mean()
     # delta method on log mean(ours) - log mean(theirs), seed by seed

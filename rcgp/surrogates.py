@@ -167,6 +167,10 @@ UNKNOWN_SHARE = 0.1
 """How much of what the anchor does not know softens A2's decay. All of it leaves a rejected lie of a few ranges a say where
 nothing else was measured (early crashes 1.9 x the oracle), none of it forgets honest surprises (clean data 1.3 x GP-UCB)."""
 
+FAR_OUT = 2
+"""So many times the budget of plausible suspects must agree before values far out of the range are believed: who drops a lie asks
+at the same place again, and is lied to again."""
+
 Recipe = Literal["robust", "paper"]
 
 
@@ -259,8 +263,12 @@ class AdaptiveSurrogate(RobustSurrogate):
             z = scaling.to_scaled(y)
             hyper = self.refit(Data.trusted(X[trusted], z[trusted]), marginal_likelihood, hyper, due=due)
             expected, latent = self._expectations(X, z, trusted, hyper)
-            plateau = self._plateau(latent, hyper.noise, z[trusted])
+            doubt = _overconfidence((z - expected)[trusted], latent[trusted] + hyper.noise)
+            plateau = self._plateau(latent, hyper.noise, z[trusted], doubt)
             factor, shift = plateau(z - expected)
+            if (factor >= SUSPECT_FACTOR).any():
+                pardoned = self._second_opinion(X, z, trusted, hyper, doubt)
+                factor, shift = np.where(pardoned, 1.0, factor), np.where(pardoned, 0.0, shift)
             verdict = self._within_budget(X, z, np.abs(z - expected) / plateau.width, factor < SUSPECT_FACTOR, hyper)
             if np.array_equal(verdict, trusted):
                 break
@@ -284,11 +292,14 @@ class AdaptiveSurrogate(RobustSurrogate):
             trusted[seen:] &= factor < SUSPECT_FACTOR
         return trusted
 
-    def _plateau(self, latent: Array, noise: float, z: Array) -> PlateauIMQ:
-        """The plateau of rows whose latent variance (`m`) is given, when the trusted ones have the values `z`."""
+    def _plateau(self, latent: Array, noise: float, z: Array, doubt: float = 1.0) -> PlateauIMQ:
+        """The plateau of rows whose latent variance (`m`) is given, when the trusted ones have the values `z`.
+
+        A model that is wrong about the trusted rows has no ground to suspect others: `doubt` times wider.
+        """
         spread = np.sqrt(latent + noise)
         # few rows estimate the spread badly: Student-t tails instead of Gaussian ones
-        near = float(student_t.ppf(norm.cdf(self.width), max(2, len(z) - 2))) * spread
+        near = doubt * float(student_t.ppf(norm.cdf(self.width), max(2, len(z) - 2))) * spread
         low, high = self._believable_range(z)
         far = np.maximum(max(abs(low), abs(high)), near)
         share = np.minimum(latent, 1.0)  # of the prior in what is unknown here
@@ -301,22 +312,32 @@ class AdaptiveSurrogate(RobustSurrogate):
         reach = (self.margin + self.youth / max(1, len(z))) * (high - low)
         return low - reach, high + reach
 
+    def _second_opinion(self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters, doubt: float) -> Mask:
+        """Rows (`n`, boolean) that a rougher objective would explain: few rows in many dimensions say little of roughness."""
+        rougher = replace(hyper, lengthscale=hyper.lengthscale * max(0.5, 1.0 / math.sqrt(X.shape[1])))
+        expected, latent = self._expectations(X, z, trusted, rougher)
+        factor, _ = self._plateau(latent, hyper.noise, z[trusted], doubt)(z - expected)
+        pardoned: Mask = factor < SUSPECT_FACTOR
+        return pardoned
+
     def _within_budget(self, X: Array, z: Array, suspicion: Array, trusted: Mask, hyper: Hyperparameters) -> Mask:
         """Believe some again while there are more suspects than the adversary could afford.
 
         Those that agree with each other and are too many to be lies, however far out; or else the least suspicious ones. The
         fewer rows that contradict them are suspects then.
         """
-        allowed = self.budget if self.budget is not None else 1 + math.floor(len(z) ** (1 / 3))
+        allowed = self.budget if self.budget is not None else 1 + math.floor(len(z) ** (1 / 3) + 1e-9)
         suspects = np.flatnonzero(~trusted & np.isfinite(z))
         if len(suspects) <= allowed:
             return trusted
         group = suspects[self._largest_agreement(X[suspects], z[suspects], hyper)]
         low, high = self._believable_range(z[trusted])
         plausible = suspects[(z[suspects] >= low) & (z[suspects] <= high)]
-        if len(group) <= allowed and len(plausible) <= allowed:
+        reach = 0.5 * (high - low)
+        crowd = allowed if np.all((z[group] >= low - reach) & (z[group] <= high + reach)) else FAR_OUT * allowed
+        if len(group) <= crowd and len(plausible) <= allowed:
             return trusted
-        believed = group if len(group) > allowed else group[np.isin(group, plausible)]
+        believed = group if len(group) > crowd else group[np.isin(group, plausible)]
         if len(believed) < 2:  # nobody speaks for another
             order = plausible[np.argsort(suspicion[plausible], kind="stable")]
             believed = order[: len(plausible) - allowed]
@@ -401,6 +422,13 @@ def believable(y: Array, gap: float, known: Mask | None = None) -> Mask:
     trusted = np.zeros(len(y), dtype=bool)
     trusted[order[low : high + 1]] = True
     return trusted
+
+
+def _overconfidence(residual: Array, variance: Array) -> float:
+    """How much too small the deviations are, at least 1: the 90 % quantile of |residual| / deviation against the Gaussian's."""
+    if len(residual) < 10:
+        return 1.0
+    return max(1.0, float(np.quantile(np.abs(residual) / np.sqrt(variance), 0.9)) / float(norm.ppf(0.95)))
 
 
 def _hyper(previous: Judgement | None) -> Hyperparameters | None:
