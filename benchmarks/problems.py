@@ -1,4 +1,4 @@
-"""What the regret benchmark searches: test functions, a 20-dimensional one with six that matter, and real trainings looked up."""
+"""What the regret benchmark searches: test functions, one in 20 dimensions of which six matter, real trainings, LunarLander."""
 
 from __future__ import annotations
 
@@ -75,6 +75,23 @@ class Digits(ObjectiveBase):
 
 
 @dataclass(frozen=True)
+class Lander(ObjectiveBase):
+    """The 36-parameter LunarLander policy. Regret is counted from 200, where the task is solved, and on four fixed episodes."""
+
+    space: ClassVar[Space] = make_objective("lander").space
+
+    @property
+    def optimum(self) -> Optimum:
+        return Optimum((0.5,) * 36, 200.0)  # nobody knows where
+
+    def noiseless(self, x: Any) -> float:
+        return make_objective("lander").evaluate(x, np.random.default_rng(0))
+
+    def evaluate(self, x: Any, rng: np.random.Generator, report: Any = None) -> float:
+        return make_objective("lander").evaluate(x, rng)
+
+
+@dataclass(frozen=True)
 class Problem:
     """An objective, how many trials it gets, and the range [low, high] of its values that an adversary would know."""
 
@@ -97,7 +114,7 @@ class Problem:
         return float(objective.optimum.value - np.mean([objective.noiseless(x) for x in points]))
 
     def make(self) -> Any:
-        own = {"few-active": FewActive, "digits": Digits}
+        own = {"few-active": FewActive, "digits": Digits, "lander": Lander}
         return own[self.objective]() if self.objective in own else make_objective(self.objective, **self.options)
 
 
@@ -110,4 +127,5 @@ PROBLEMS = {
     "ackley5": Problem("ackley", {"dim": 5, "noise_std": 0.1}, 100, 10, -22.0, 0.0),
     "hartmann6": Problem("hartmann6", {"noise_std": 0.05}, 100, 10, 0.0, 3.32),
     "hartmann6-in-20": Problem("few-active", {}, 100, 10, 0.0, 3.32),
+    "lander": Problem("lander", {}, 300, 10, -1000.0, 200.0),
 }
