@@ -26,7 +26,7 @@ def keep(name: str, into: str) -> None:
     folder.mkdir(exist_ok=True)
     chosen = frame.loc[frame["number"] >= run.studies[0].initial, COLUMNS]
     chosen.to_csv(folder / "curves.csv.gz", index=False, float_format="%.5g")
-    (folder / "suspects.md").write_text(markdown(forensics_table(frame)) + "\n")
+    (folder / "suspects.md").write_text(markdown(forensics_table(frame).round(2)) + "\n")
 
 
 def draw(folder: Path) -> None:

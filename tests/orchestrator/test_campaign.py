@@ -24,6 +24,7 @@ def test_the_shipped_campaigns_are_the_papers():
         "cifar10": (50, 140, 10),
         "forrester": (50, 100, 5),
         "forrester-clean": (50, 30, 5),
+        "forrester-unbounded": (50, 100, 5),
         "lander": (50, 300, 10),
         "resnet": (50, 140, 10),
         "smoke": (6, 15, 5),
