@@ -227,12 +227,14 @@ class AdaptiveSurrogate(RobustSurrogate):
     Robust recipe. The anchor is the GP on the trusted rows (J < 2). It expects mu_-i +- s_i of every row, without that row:
     in closed form for its own, as a prediction for the others, so that no lie vouches for itself. The adaptive model is the
     RCGP with centre mu_-i, a plateau of about `width` deviations s_i and a decay of `decay` of them: A2's plateau, with
-    x-dependent centre, width and decay. Two things keep honest data on it:
+    x-dependent centre, width and decay. Four things keep honest data on it:
 
     - where nothing was measured the anchor only knows its own scale, which a few rows estimate badly. There the plateau reaches
       beyond the range of the trusted values, by `margin` (+ `youth`/n) times that range;
     - of plausible suspects there are at most `budget` (default 1 + n^(1/3)): when there are more, those that agree with
-      each other, or else the least suspicious, are believed again.
+      each other, or else the least suspicious, are believed again, and the fewer that contradict them are suspects;
+    - an anchor that is wrong about its own rows more often than it thinks suspects less;
+    - whoever an objective of shorter length-scales would explain is pardoned: few rows in many dimensions say little of them.
     """
 
     width: float = 3.0
