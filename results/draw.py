@@ -33,7 +33,8 @@ def draw(folder: Path) -> None:
     """Figure and table of one stored campaign."""
     frame = pd.read_csv(folder / "curves.csv.gz")
     frame["study"] = frame.groupby(["adversary", "algorithm", "seed"]).ngroup()
-    save_figures(iter([("regret", curves_figure(frame, int(frame["number"].min()), REGRETS))]), folder)
+    first = int(frame["number"].min())
+    save_figures(((name, curves_figure(frame, first, REGRETS)) for name in ("regret",)), folder)
     table = markdown(printable(regret_table(frame)))
     (folder / "regret.md").write_text(table + "\n")
     print(f"\n{folder.name}\n\n{table}")
