@@ -321,10 +321,9 @@ def forensics(rows: dict[str, dict[str, Any]], args: argparse.Namespace) -> str:
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--algorithms", nargs="+", default=["a2-rcgp-ucb"], help="names, or name:option=value,...")
-    known = [
-        name for name in PROBLEMS if name != "lander"
-    ]  # its optimum is unknown: only for adversaries that need none
-    parser.add_argument("--problems", nargs="+", default=known, choices=list(PROBLEMS))
+    # nobody knows the lander's optimum: it is there for adversaries that need none
+    solved = [name for name in PROBLEMS if name != "lander"]
+    parser.add_argument("--problems", nargs="+", default=solved, choices=list(PROBLEMS))
     parser.add_argument("--adversaries", nargs="+", default=list(ATTACKS), choices=list(ATTACKS))
     parser.add_argument("--seeds", default="0:8", help="first:last, last excluded")
     parser.add_argument("--out", type=Path, default=Path("runs/regret.jsonl"))
