@@ -1,6 +1,6 @@
 """Regret under lies: algorithms x problems x adversaries x seeds, as ratios to an oracle that knows which reports are lies.
 
-    python benchmarks/regret.py --fast                      # a small grid
+    python benchmarks/regret.py --fast                      # about a minute
     python benchmarks/regret.py --seeds 100:116 --out results/regret.jsonl
     python benchmarks/regret.py --algorithms a2-rcgp-ucb a2-rcgp-ucb:width=4 --adversaries none moderate
 
@@ -328,7 +328,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", default="0:8", help="first:last, last excluded")
     parser.add_argument("--out", type=Path, default=Path("runs/regret.jsonl"))
     parser.add_argument("--processes", type=int, default=os.cpu_count())
-    parser.add_argument("--fast", action="store_true", help="a small grid")
+    parser.add_argument("--fast", action="store_true", help="a small grid, about a minute")
     args = parser.parse_args()
     args.seeds = list(range(*map(int, args.seeds.split(":"))))
     if args.fast:
