@@ -268,7 +268,7 @@ class AdaptiveSurrogate(RobustSurrogate):
             doubt = _overconfidence((z - expected)[trusted], latent[trusted] + hyper.noise)
             plateau = self._plateau(latent, hyper.noise, z[trusted], doubt)
             factor, shift = plateau(z - expected)
-            if (factor >= SUSPECT_FACTOR).any():
+            if X.shape[1] > 1 and (factor >= SUSPECT_FACTOR).any():
                 pardoned = self._second_opinion(X, z, trusted, hyper, doubt)
                 factor, shift = np.where(pardoned, 1.0, factor), np.where(pardoned, 0.0, shift)
             verdict = self._within_budget(X, z, np.abs(z - expected) / plateau.width, factor < SUSPECT_FACTOR, hyper)
@@ -336,7 +336,8 @@ class AdaptiveSurrogate(RobustSurrogate):
         low, high = self._believable_range(z[trusted])
         plausible = suspects[(z[suspects] >= low) & (z[suspects] <= high)]
         reach = 0.5 * (high - low)
-        crowd = allowed if np.all((z[group] >= low - reach) & (z[group] <= high + reach)) else FAR_OUT * allowed
+        far_out = np.any((z[group] < low - reach) | (z[group] > high + reach))
+        crowd = FAR_OUT * allowed if far_out else allowed
         if len(group) <= crowd and len(plausible) <= allowed:
             return trusted
         believed = group if len(group) > crowd else group[np.isin(group, plausible)]
