@@ -220,7 +220,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
             regrets.append(objective.optimum.value - objective.noiseless(x))
             if report.corrupted:
                 lies.add(number)
-            y = math.nan if report.corrupted and cell.algorithm == ORACLE else report.y
+            y = math.nan if report.corrupted and cell.algorithm.partition(":")[0] == ORACLE else report.y
         player.tell(x, y)
     suspected = player.suspected()
     return {

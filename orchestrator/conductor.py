@@ -16,8 +16,9 @@ from rcgp import Optimizer, make_optimizer
 
 log = logging.getLogger(__name__)
 
-BELIEF_LAYOUT = 1
-"""Changes with what an optimizer's `state_dict` holds: a belief of another layout is not read but thought again."""
+BELIEF_LAYOUT = 2
+"""Changes with what an optimizer's `state_dict` holds and with the default rules behind it: a belief of another layout is not
+read but thought again."""
 BELIEF_EVERY = 20
 """Trials between two beliefs in the journal, or a twentieth of all once that is more: a resume thinks no longer than that."""
 

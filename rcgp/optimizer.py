@@ -350,15 +350,15 @@ def make_optimizer(
         raise ValueError("recheck=True asks a suspect again, avoid_repeats=True never does: choose one of them.")
     if isinstance(corruptions, str) and corruptions != "estimated":
         raise ValueError(f"corruptions must be 'estimated' or a whole number, got {corruptions!r}.")
-    surrogate = _make_surrogate(name, options)
-    default = "paper" if getattr(surrogate, "recipe", "") == "paper" else "practical"
+    if options.get("recipe") == "paper":  # the authors' own throughout
+        schedule, options = schedule or "paper", {"kernel": "rbf", **options}
     return Optimizer(
         name,
         int(dim),
         seed=int(seed),
         n_initial=int(n_initial),
-        surrogate=surrogate,
-        schedule=schedule or default,
+        surrogate=_make_surrogate(name, options),
+        schedule=schedule or "practical",
         scale=scale,
         horizon=horizon,
         corruptions=corruptions,

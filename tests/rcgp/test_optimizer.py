@@ -210,6 +210,15 @@ def test_the_papers_recipe_runs_under_its_name(name: str) -> None:
     assert np.abs(points - 0.7).min() < 0.1
 
 
+def test_the_papers_recipe_keeps_the_papers_kernel() -> None:
+    literal, named, other = (
+        run(make_optimizer("fc-rcgp-ucb", 1, seed=0, n_initial=4, recipe="paper", **options), 12)
+        for options in ({}, {"kernel": "rbf", "schedule": "paper"}, {"kernel": "matern52"})
+    )
+    np.testing.assert_array_equal(literal, named)
+    assert not np.array_equal(literal, other)
+
+
 def test_past_max_rows_the_model_stays_bounded_and_restorable() -> None:
     optimizer = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=5, max_rows=40)
     points = run(optimizer, 70, lambda x: 1e4 if optimizer.n in (20, 60) else peak(x))

@@ -85,7 +85,7 @@ def test_the_student_t_process_is_a_multivariate_t() -> None:
 
 def test_the_student_t_inflation() -> None:
     X, y = smooth(12)
-    surrogate = StudentTSurrogate(nu=6.0)
+    surrogate = StudentTSurrogate(nu=6.0, kernel="rbf")
     judgement = surrogate.judge(X, y, None)
     z = judgement.scaling.to_scaled(y)
     K = np.exp(-0.5 * (X - X.T) ** 2 / judgement.hyper.lengthscale[0] ** 2) + judgement.hyper.noise * np.eye(12)
@@ -104,7 +104,7 @@ def test_too_many_to_be_lies_are_believed_again() -> None:
     X, y = smooth(30)
     X, y = X[(X[:, 0] < 0.7)], y[X[:, 0] < 0.7]
     surrogate = AdaptiveSurrogate()
-    X, y = np.concatenate([X, [[0.9], [0.905]]]), np.append(y, [2.0, 2.0])
+    X, y = np.concatenate([X, [[0.9], [0.905]]]), np.append(y, [1.2, 1.2])
     judgement = surrogate.judge(X, y, None)
     believed = judgement.weights[-1]
     for step in range(10):
@@ -113,6 +113,17 @@ def test_too_many_to_be_lies_are_believed_again() -> None:
     assert believed > 0.5
     assert (judgement.weights[-10:] > 0.5).all()
     assert (judgement.weights[-12:-10] < 0.5).all()
+
+
+@pytest.mark.parametrize(("depth", "believed"), [(1.4, True), (2.5, False), (-0.3, True), (-1.4, False)])
+def test_where_nothing_was_measured_a_drop_may_go_further_than_a_rise(depth: float, believed: bool) -> None:
+    """`depth` times the range of the others below the lowest of them; negative: above the highest."""
+    X, y = np.linspace(0.0, 0.3, 8)[:, None], np.sin(40.0 * np.linspace(0.0, 0.3, 8))
+    surrogate = AdaptiveSurrogate()
+    before = surrogate.judge(X, y, None)
+    far = y.min() - depth * np.ptp(y) if depth > 0 else y.max() - depth * np.ptp(y)
+    judgement = surrogate.judge(np.concatenate([X, [[0.95]]]), np.append(y, far), before)
+    assert (judgement.weights[-1] > 0.5) == believed
 
 
 def test_a_few_agreeing_lies_are_not_believed() -> None:
@@ -160,6 +171,7 @@ def test_what_can_be_reached_without_a_leap_is_believable() -> None:
         (lambda: DiagnosticsSurrogate(level=1.5), "1.5"),
         (lambda: AdaptiveSurrogate(recipe="mine"), "mine.*robust, paper"),  # type: ignore[arg-type]
         (lambda: AdaptiveSurrogate(width=-1.0), "-1.0"),
+        (lambda: AdaptiveSurrogate(ceiling=-0.5), "-0.5"),
     ],
 )
 def test_nonsense_is_refused_by_value(make: object, message: str) -> None:
