@@ -126,6 +126,23 @@ def test_where_nothing_was_measured_a_drop_may_go_further_than_a_rise(depth: flo
     assert (judgement.weights[-1] > 0.5) == believed
 
 
+@pytest.mark.parametrize(("reconsidered", "found"), [(150, True), (0, False)])
+def test_lies_that_were_believed_are_found_by_what_they_make_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, reconsidered: int, found: bool
+) -> None:
+    """Two lies from the start: the objective seems noisy, and nothing is suspicious, until the rest is looked at alone."""
+    monkeypatch.setattr("rcgp.surrogates.RECONSIDERED", reconsidered)
+    rng = np.random.default_rng(3)
+    X = rng.random((30, 1))
+    y = np.sin(6.0 * X[:, 0]) + 0.02 * rng.standard_normal(30)
+    y[[1, 4]] = [0.4, -0.5]
+    scaling, hyper = Scaling.of(y), Hyperparameters(np.array([0.3]), 0.3)
+    believed = Judgement(scaling, hyper, np.ones(29), np.zeros(29), 29)
+    weights = AdaptiveSurrogate().judge(X, y, believed).weights
+    assert (weights[[1, 4]] < 0.5).all() == found
+    assert (np.delete(weights, [1, 4]) > 0.5).all()
+
+
 def test_a_few_agreeing_lies_are_not_believed() -> None:
     X, y = smooth(40)
     surrogate = AdaptiveSurrogate()
