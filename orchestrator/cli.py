@@ -137,7 +137,10 @@ def show(
     if not timing:
         _print_frame(name, study_table(run))
         return
-    _print_frame(f"{name}: where the time went", clock.run_table(run))
+    if clock.known(run):
+        _print_frame(f"{name}: where the time went", clock.run_table(run))
+    else:
+        typer.echo(f"{name}: no session of this run has ended yet; what each stage took is known when one does.")
     _print_frame("Its studies, side by side: seconds each", clock.study_table(run))
 
 

@@ -61,8 +61,13 @@ def timed(run: Run, started: float | None = None) -> Iterator[Marks]:
             log.warning("%s: cannot be written (%s).", _file(run), error.strerror)
 
 
+def known(run: Run) -> bool:
+    """Whether a session has ended: before that there are no stages to add up."""
+    return bool(_sessions(run))
+
+
 def run_table(run: Run) -> "DataFrame":
-    """The whole run: seconds that add up to those its sessions took, by the clock."""
+    """The whole run: seconds that add up to those its ended sessions took, by the clock."""
     from pandas import DataFrame
 
     spent = dict.fromkeys(PARTS, 0.0)

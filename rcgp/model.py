@@ -28,7 +28,7 @@ from linear_operator import to_linear_operator
 from torch import Tensor
 
 from rcgp.fit import POWERS
-from rcgp.surrogates import AdaptiveSurrogate
+from rcgp.robust import AdaptiveSurrogate
 from rcgp.weights import KnownWeights, PlateauIMQ
 
 log = logging.getLogger(__name__)

@@ -17,14 +17,8 @@ from rcgp.acquisition import Maximizer, Projection, taken
 from rcgp.confidence import make_schedule
 from rcgp.gaussian import Array, Belief, Mask, NotPositiveDefiniteError, leave_one_out
 from rcgp.judgement import SUSPECT_FACTOR, Judgement, Scaling
-from rcgp.surrogates import (
-    AdaptiveSurrogate,
-    DiagnosticsSurrogate,
-    FixedCenterSurrogate,
-    GaussianSurrogate,
-    StudentTSurrogate,
-    Surrogate,
-)
+from rcgp.robust import AdaptiveSurrogate, FixedCenterSurrogate
+from rcgp.surrogates import DiagnosticsSurrogate, GaussianSurrogate, StudentTSurrogate, Surrogate
 from rcgp.threads import one_blas_thread
 
 log = logging.getLogger(__name__)

@@ -80,6 +80,11 @@ def test_a_run_prints_table_and_paths_and_can_be_looked_at_again(orchestrate, tm
     assert code == 0
     for part in ("start", "Ray", "suggest", "evaluate", "journal", "other", "report", "tracking", "all"):
         assert re.search(rf"^ {part} +[0-9.e-]+ +[0-9]+% ", out, re.MULTILINE), f"{part} in {out}"
+    (tmp_path / "runs/smoke/timing.jsonl").unlink()  # as while the first session is under way
+    code, out, _ = orchestrate("show", "smoke", "--timing")
+    assert code == 0
+    assert "no session of this run has ended yet" in out
+    assert "gp-ucb.clairvoyant.seed0" in out
     code, out, _ = orchestrate("list")
     assert code == 0
     assert "complete" in out

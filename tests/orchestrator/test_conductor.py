@@ -14,7 +14,7 @@ from orchestrator.engines import run_sequential
 from orchestrator.journal import FileJournal, JournalError, observations, read
 from orchestrator.study import Component, Refused, Study
 from orchestrator.trial import build_objective
-from rcgp.surrogates import AdaptiveSurrogate
+from rcgp.robust import AdaptiveSurrogate
 
 SMALL = Study(
     Component("a2-rcgp-ucb"),

@@ -7,15 +7,8 @@ from scipy.stats import multivariate_t
 from rcgp.fit import Hyperparameters, student_t_likelihood
 from rcgp.gaussian import Array
 from rcgp.judgement import Judgement, Scaling
-from rcgp.surrogates import (
-    AdaptiveSurrogate,
-    DiagnosticsSurrogate,
-    FixedCenterSurrogate,
-    GaussianSurrogate,
-    StudentTSurrogate,
-    Surrogate,
-    believable,
-)
+from rcgp.robust import AdaptiveSurrogate, FixedCenterSurrogate, believable
+from rcgp.surrogates import DiagnosticsSurrogate, GaussianSurrogate, StudentTSurrogate, Surrogate
 
 SURROGATES: list[Surrogate] = [
     GaussianSurrogate(),
@@ -131,7 +124,7 @@ def test_lies_that_were_believed_are_found_by_what_they_make_of_the_others(
     monkeypatch: pytest.MonkeyPatch, reconsidered: int, found: bool
 ) -> None:
     """Two lies from the start: the objective seems noisy, and nothing is suspicious, until the rest is looked at alone."""
-    monkeypatch.setattr("rcgp.surrogates.RECONSIDERED", reconsidered)
+    monkeypatch.setattr("rcgp.robust.RECONSIDERED", reconsidered)
     rng = np.random.default_rng(3)
     X = rng.random((30, 1))
     y = np.sin(6.0 * X[:, 0]) + 0.02 * rng.standard_normal(30)
