@@ -55,7 +55,8 @@ def save_figures(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[
         for name, figure in figures:
             for suffix in ("png", "pdf"):
                 files.append(folder / f"{name}.{suffix}")
-                figure.savefig(files[-1])
+                # drawn again from the same numbers, the same file: no date in it
+                figure.savefig(files[-1], metadata={"CreationDate": None} if suffix == "pdf" else None)
             plt.close(figure)
     return files
 

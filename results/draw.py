@@ -25,7 +25,8 @@ def keep(name: str, into: str) -> None:
     frame, folder = trials_frame(run), HERE / into
     folder.mkdir(exist_ok=True)
     chosen = frame.loc[frame["number"] >= run.studies[0].initial, COLUMNS]
-    chosen.to_csv(folder / "curves.csv.gz", index=False, float_format="%.5g")
+    undated = {"method": "gzip", "mtime": 0}
+    chosen.to_csv(folder / "curves.csv.gz", index=False, float_format="%.5g", compression=undated)
     (folder / "suspects.md").write_text(markdown(forensics_table(frame).round(2)) + "\n")
 
 
