@@ -316,18 +316,18 @@ def make_optimizer(
     scale: float | None = None,
     corruptions: int | str = "estimated",
     max_rows: int = 1500,
-    recheck: bool | None = None,
+    recheck: bool = False,
     **options: Any,
 ) -> Optimizer:
     """The optimizer of that name on the unit cube of dimension `dim`.
 
     `n_initial` scrambled Sobol points come first. `horizon` is the number of trials, where known (the theory schedule needs it).
-    `project` rounds points to those that can be tried; with `avoid_repeats` none is asked twice while others are left (but
-    suspects, if you say `recheck=True` too).
+    `project` rounds points to those that can be tried; with `avoid_repeats` none is asked twice while others are left
+    (but suspects with `recheck`).
     `schedule` is "practical" (default), "paper" or "theory"; `scale` its multiplier. `corruptions` is their assumed number in
     the theory schedule: "estimated" from the weights, or fixed. Past `max_rows` observations the model is built on that many of
-    them, so that a suggestion's cost stays bounded. With `recheck` a suspect that would be the best point is asked again: by
-    default the robust A2 does where it may repeat itself. Further options are those of the algorithm's surrogate.
+    them, so that a suggestion's cost stays bounded. With `recheck` a suspect that would be the best point is asked again.
+    Further options are those of the algorithm's surrogate.
     """
     if name not in SURROGATES:
         raise ValueError(
@@ -345,15 +345,12 @@ def make_optimizer(
         raise ValueError(f"corruptions must be 'estimated' or a whole number, got {corruptions!r}.")
     if options.get("recipe") == "paper":  # the authors' own throughout
         schedule, options = schedule or "paper", {"kernel": "rbf", **options}
-    surrogate = _make_surrogate(name, options)
-    if recheck is None:
-        recheck = isinstance(surrogate, AdaptiveSurrogate) and surrogate.recipe == "robust" and not avoid_repeats
     return Optimizer(
         name,
         int(dim),
         seed=int(seed),
         n_initial=int(n_initial),
-        surrogate=surrogate,
+        surrogate=_make_surrogate(name, options),
         schedule=schedule or "practical",
         scale=scale,
         horizon=horizon,
