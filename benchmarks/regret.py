@@ -309,9 +309,8 @@ def forensics(rows: dict[str, dict[str, Any]], args: argparse.Namespace) -> str:
         "|---" * 5 + "|",
     ]
     for algorithm, attack in itertools.product(args.algorithms, args.adversaries):
-        chosen = [
-            r for r in rows.values() if (r["algorithm"], r["attack"]) == (algorithm, attack) and r["seed"] in args.seeds
-        ]
+        keys = [Cell(algorithm, problem, attack, seed).key for problem in args.problems for seed in args.seeds]
+        chosen = [rows[key] for key in keys]
         lies, suspected, caught = (sum(r[k] for r in chosen) for k in ("lies", "suspected", "caught"))
         if lies and suspected:
             lines.append(f"| {algorithm} | {attack} | {lies} | {caught / suspected:.2f} | {caught / lies:.2f} |")
