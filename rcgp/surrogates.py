@@ -11,14 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import t as student_t
 
-from rcgp.fit import (
-    Data,
-    Hyperparameters,
-    Score,
-    fit,
-    marginal_likelihood,
-    student_t_likelihood,
-)
+from rcgp.fit import Data, Hyperparameters, Score, fit, marginal_likelihood, student_t_likelihood
 from rcgp.gaussian import KERNELS, Array, Belief, Mask
 from rcgp.judgement import Judgement, Scaling
 
