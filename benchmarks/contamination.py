@@ -1,9 +1,9 @@
 """How many lies a model bears: the error of the posterior mean over that of the Gaussian process on the honest rows alone.
 
-    python benchmarks/fractions.py --fast                   # under a minute
-    python benchmarks/fractions.py                          # the whole table
-    python benchmarks/fractions.py --methods ours one-by-one --sizes 60 --seeds 0:3
-    python benchmarks/fractions.py --methods relevance-pursuit --sizes 60 --dims 1 2
+    python benchmarks/contamination.py --fast                   # under a minute
+    python benchmarks/contamination.py                          # the whole table
+    python benchmarks/contamination.py --methods ours one-by-one --sizes 60 --seeds 0:3
+    python benchmarks/contamination.py --methods relevance-pursuit --sizes 60 --dims 1 2
 
 The data are fixed: a draw from a Gaussian process (Matern-5/2, length-scale sqrt(d)/4) at uniform points, noise 0.1, and some
 rows that say 3 to 9 deviations of the objective too much or too little: `two-sided`, `one-sided` (all too much), or `cluster`
