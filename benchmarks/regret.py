@@ -6,7 +6,8 @@
 
 Every cell is a whole run with common random numbers: for one problem, adversary and seed all algorithms share the initial
 points and the noise. `oracle` is GP-UCB told which reports are lies. Rows go to `--out` as they finish; a second call with the
-same file computes only what is missing. Cumulative regret of the true function, initial points excluded.
+same file computes only what is missing. Cumulative regret of the true function, initial points excluded; in brackets the true
+regret of the point that would be handed over at the end (`recommend`), in units of a random point's.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import multiprocessing
 import os
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,124 +28,15 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from attacks import ATTACKS, make_attack
+from peers import PEERS, OptunaPeer, RelevancePursuit
 from problems import PROBLEMS, Problem
 
-from adversaries import make_adversary
 from rcgp import make_optimizer
 
 FAST_PROBLEMS = ("forrester", "neg-forrester", "branin")
-Attack = Callable[[Problem, int], tuple[str, dict[str, Any]]]
-
-
-def _nearfar(low: Callable[[Problem], float], high: Callable[[Problem], float], budget: Any = None) -> Attack:
-    def attack(problem: Problem, dim: int) -> tuple[str, dict[str, Any]]:
-        root = math.sqrt(dim)
-        values = {"low": low(problem), "high": high(problem), "near": 0.1 * root, "far": 0.4 * root}
-        return "clairvoyant", values | {"budget": budget or {"alpha": "1/3"}}
-
-    return attack
-
-
-ATTACKS: dict[str, Attack] = {
-    "none": lambda p, d: ("honest", {}),
-    "moderate": _nearfar(lambda p: p.low - 0.2 * p.reach, lambda p: p.high + 0.4 * p.reach),
-    "in-range": lambda p, d: (
-        "clairvoyant",
-        {
-            "low": p.low + 0.2 * p.reach,
-            "high": 0.0,
-            "near": 0.15 * math.sqrt(d),
-            "far": 10.0,
-            "budget": {"alpha": "1/3"},
-        },
-    ),
-    "1e3": _nearfar(lambda p: -1e3 * p.reach, lambda p: 1e3 * p.reach),
-    "1e6": _nearfar(lambda p: -1e6 * p.reach, lambda p: 1e6 * p.reach),
-    "inf": _nearfar(lambda p: -math.inf, lambda p: math.inf),
-    "many": _nearfar(lambda p: p.low - 0.2 * p.reach, lambda p: p.high + 0.4 * p.reach, {"alpha": "1/2"}),
-    "crash": lambda p, d: ("crash", {"value": p.low - 2.0 * p.reach, "budget": {"alpha": "1/3"}}),
-    "spike": lambda p, d: ("spike", {"rate": 0.1, "scale": 10.0 * p.reach, "budget": {"alpha": "1/2"}}),
-    "late": lambda p, d: ("late", {"value": p.low - 0.2 * p.reach, "budget": {"alpha": "1/3"}}),
-    "flip": lambda p, d: ("flip", {"budget": {"alpha": "1/3"}}),
-}
 FAST_ATTACKS = ("none", "moderate", "1e6")
 ORACLE, REFERENCE = "oracle", "gp-ucb"
-PEERS = ("optuna-tpe", "optuna-gp", "botorch-rrp")
-
-
-class OptunaPeer:
-    """Optuna's sampler behind ask and tell; it is given the common initial points like everybody else."""
-
-    def __init__(self, kind: str, dim: int, seed: int, initial: int) -> None:
-        import optuna
-
-        optuna.logging.set_verbosity(optuna.logging.ERROR)
-        sampler = (
-            optuna.samplers.TPESampler(seed=seed, n_startup_trials=initial)
-            if kind == "optuna-tpe"
-            else optuna.samplers.GPSampler(seed=seed, n_startup_trials=initial)
-        )
-        self._optuna, self._dim = optuna, dim
-        self._study = optuna.create_study(direction="maximize", sampler=sampler)
-        self._sobol = make_optimizer("random", dim, seed=seed, n_initial=initial)
-        self._initial, self._trials = initial, list[Any]()
-
-    def ask(self) -> np.ndarray:
-        if len(self._trials) < self._initial:
-            point = self._sobol.ask()
-            self._sobol.tell(point, 0.0)
-            self._study.enqueue_trial({f"x{i}": float(v) for i, v in enumerate(point)})
-        trial = self._study.ask()
-        self._trials.append(trial)
-        return np.array([trial.suggest_float(f"x{i}", 0.0, 1.0) for i in range(self._dim)])
-
-    def tell(self, x: np.ndarray, y: float) -> None:
-        state = self._optuna.trial.TrialState
-        good = math.isfinite(y)
-        self._study.tell(self._trials[-1], y if good else None, state=state.COMPLETE if good else state.FAIL)
-
-    def suspected(self) -> set[int]:
-        return set()
-
-
-class RelevancePursuit:
-    """BoTorch's robust relevance pursuit with UCB, as its tutorial runs it; seconds to minutes a suggestion."""
-
-    def __init__(self, dim: int, seed: int, initial: int) -> None:
-        self._dim, self._seed, self._initial = dim, seed, initial
-        self._sobol = make_optimizer("random", dim, seed=seed, n_initial=initial)
-        self._X: list[np.ndarray] = []
-        self._y: list[float] = []
-
-    def ask(self) -> np.ndarray:
-        if len(self._X) < self._initial:
-            return self._sobol.ask()
-        import torch
-        from botorch.acquisition import UpperConfidenceBound
-        from botorch.fit import fit_gpytorch_mll
-        from botorch.models.robust_relevance_pursuit_model import RobustRelevancePursuitSingleTaskGP
-        from botorch.optim import optimize_acqf
-        from gpytorch.mlls import ExactMarginalLogLikelihood
-
-        torch.manual_seed(self._seed * 1000 + len(self._X))
-        X, y = torch.tensor(np.array(self._X)), torch.tensor(np.array(self._y))
-        kept = torch.isfinite(y)
-        X, y = X[kept], y[kept][:, None]
-        model = RobustRelevancePursuitSingleTaskGP(X, (y - y.mean()) / y.std())
-        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-        beta = 0.8 * math.log(2 * (len(y) + 2))
-        bounds = torch.tensor([[0.0] * self._dim, [1.0] * self._dim], dtype=torch.float64)
-        point, _ = optimize_acqf(UpperConfidenceBound(model, beta), bounds, q=1, num_restarts=5, raw_samples=256)
-        found: np.ndarray = point[0].numpy()
-        return found
-
-    def tell(self, x: np.ndarray, y: float) -> None:
-        self._sobol.tell(x, 0.0)
-        self._X.append(x)
-        self._y.append(y)
-
-    def suspected(self) -> set[int]:
-        return set()
 
 
 class Ours:
@@ -162,7 +54,7 @@ class Ours:
             horizon=problem.trials,
             **parsed,
         )
-        self.ask, self.tell = self._optimizer.ask, self._optimizer.tell
+        self.ask, self.tell, self.recommend = self._optimizer.ask, self._optimizer.tell, self._optimizer.recommend
 
     def suspected(self) -> set[int]:
         return {s.index for s in self._optimizer.suspects() if s.weight < 0.5}
@@ -201,23 +93,22 @@ class Cell:
 
 
 def run_cell(cell: Cell) -> dict[str, Any]:
-    """One whole run: its cumulative and final simple regret, who lied, who was suspected, and the seconds it took."""
+    """One whole run: its cumulative, best and recommended regret, who lied, who was suspected, and the seconds it took."""
     problem = PROBLEMS[cell.problem]
     objective = problem.make()
     assert objective.optimum is not None
-    name, options = ATTACKS[cell.attack](problem, objective.dim)
-    adversary = make_adversary(name, trials=problem.trials, optimum=objective.optimum.x, **options)
+    adversary = make_attack(cell.attack, problem, objective)
     player = make_player(cell, objective.dim, problem)
-    regrets, lies, started = [], set(), time.perf_counter()
+    regrets, lies, started = list[float](), set[int](), time.perf_counter()
     stream = zlib.crc32(f"{cell.problem}|{cell.attack}".encode())
     for number in range(problem.initial + problem.trials):
         x = player.ask()
         y = objective.evaluate(x, np.random.default_rng([cell.seed, number]))
+        regrets.append(objective.optimum.value - objective.noiseless(x))
         if number >= problem.initial:
             report = adversary.report(
                 number - problem.initial, x, y, np.random.default_rng([cell.seed, stream, number])
             )
-            regrets.append(objective.optimum.value - objective.noiseless(x))
             if report.corrupted:
                 lies.add(number)
             y = math.nan if report.corrupted and cell.algorithm.partition(":")[0] == ORACLE else report.y
@@ -229,8 +120,9 @@ def run_cell(cell: Cell) -> dict[str, Any]:
         "problem": cell.problem,
         "attack": cell.attack,
         "seed": cell.seed,
-        "cumulative": float(np.sum(regrets)),
-        "simple": float(np.min(regrets)),
+        "cumulative": float(np.sum(regrets[problem.initial :])),
+        "simple": float(np.min(regrets[problem.initial :])),
+        "recommended": regrets[player.recommend()],
         "lies": len(lies),
         "suspected": len(suspected),
         "caught": len(lies & suspected),
@@ -281,23 +173,44 @@ def ratio(
     return value, float(influence.std(ddof=1) / math.sqrt(len(seeds))) if len(seeds) > 1 else math.nan
 
 
+def recommended(rows: dict[str, dict[str, Any]], algorithm: str, problem: str, attack: str, seeds: list[int]) -> float:
+    """Mean true regret of the recommended point, in units of a random point's; NaN where older rows do not know it."""
+    name = REFERENCE if attack == "none" and algorithm == ORACLE else algorithm
+    found = [rows[Cell(name, problem, attack, seed).key].get("recommended", math.nan) for seed in seeds]
+    return float(np.mean(found)) / PROBLEMS[problem].typical_regret
+
+
 def table(rows: dict[str, dict[str, Any]], args: argparse.Namespace) -> str:
     """Ratios to the reference: geometric mean over the problems (times or divided by its standard error), then each problem."""
     lines = []
     for attack in args.adversaries:
+        reference = REFERENCE if attack == "none" else ORACLE
         against = "GP-UCB" if attack == "none" else "the oracle"
-        lines += [f"\n### {attack}: cumulative regret / that of {against}", ""]
+        lines += [f"\n### {attack}: cumulative regret / that of {against} (regret of the recommended point)", ""]
         lines += [
-            "| algorithm | geometric mean | " + " | ".join(args.problems) + " |",
-            "|---" * (2 + len(args.problems)) + "|",
+            "| algorithm | geometric mean | recommended | " + " | ".join(args.problems) + " |",
+            "|---" * (3 + len(args.problems)) + "|",
         ]
-        for algorithm in dict.fromkeys([REFERENCE, *args.algorithms]):
-            cellwise = [ratio(rows, algorithm, problem, attack, args.seeds) for problem in args.problems]
-            logs = [math.log(max(value, 1e-3)) for value, _ in cellwise]
-            error = math.sqrt(sum(e**2 for _, e in cellwise)) / len(cellwise)
-            each = " | ".join(f"{value:.2f}" for value, _ in cellwise)
-            lines.append(f"| {algorithm} | {math.exp(np.mean(logs)):.2f} ±{100 * error:.0f} % | {each} |")
+        for algorithm in dict.fromkeys([reference, REFERENCE, *args.algorithms]):
+            lines.append(line(rows, algorithm, attack, args))
     return "\n".join(lines)
+
+
+def line(rows: dict[str, dict[str, Any]], algorithm: str, attack: str, args: argparse.Namespace) -> str:
+    """One algorithm under one adversary."""
+    ratios = [ratio(rows, algorithm, problem, attack, args.seeds) for problem in args.problems]
+    handed = [recommended(rows, algorithm, problem, attack, args.seeds) for problem in args.problems]
+    mean = math.exp(np.mean([math.log(max(value, 1e-3)) for value, _ in ratios]))
+    error = math.sqrt(sum(e**2 for _, e in ratios)) / len(ratios)
+    cells = [f"{value:.2f}{brackets(regret)}" for (value, _), regret in zip(ratios, handed, strict=True)]
+    known = [regret for regret in handed if not math.isnan(regret)]
+    overall = f"{np.mean(known):.3f}" if known else ""
+    return f"| {algorithm} | {mean:.2f} ±{100 * error:.0f} % | {overall} | " + " | ".join(cells) + " |"
+
+
+def brackets(regret: float) -> str:
+    """The second figure of a cell, where it is known."""
+    return "" if math.isnan(regret) else f" ({regret:.3f})"
 
 
 def forensics(rows: dict[str, dict[str, Any]], args: argparse.Namespace) -> str:

@@ -1,0 +1,105 @@
+"""Other people's optimizers behind ask, tell and recommend; each is given the common initial points like everybody else."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rcgp import make_optimizer
+
+PEERS = ("optuna-tpe", "optuna-gp", "botorch-rrp")
+
+
+class OptunaPeer:
+    """One of Optuna's samplers."""
+
+    def __init__(self, kind: str, dim: int, seed: int, initial: int) -> None:
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        sampler = (
+            optuna.samplers.TPESampler(seed=seed, n_startup_trials=initial)
+            if kind == "optuna-tpe"
+            else optuna.samplers.GPSampler(seed=seed, n_startup_trials=initial)
+        )
+        self._optuna, self._dim = optuna, dim
+        self._study = optuna.create_study(direction="maximize", sampler=sampler)
+        self._sobol = make_optimizer("random", dim, seed=seed, n_initial=initial)
+        self._initial, self._trials = initial, list[Any]()
+
+    def ask(self) -> np.ndarray:
+        if len(self._trials) < self._initial:
+            point = self._sobol.ask()
+            self._sobol.tell(point, 0.0)
+            self._study.enqueue_trial({f"x{i}": float(v) for i, v in enumerate(point)})
+        trial = self._study.ask()
+        self._trials.append(trial)
+        return np.array([trial.suggest_float(f"x{i}", 0.0, 1.0) for i in range(self._dim)])
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        state = self._optuna.trial.TrialState
+        good = math.isfinite(y)
+        self._study.tell(self._trials[-1], y if good else None, state=state.COMPLETE if good else state.FAIL)
+
+    def recommend(self) -> int:
+        """The trial with the best report, as Optuna hands it over."""
+        return int(self._study.best_trial.number)
+
+    def suspected(self) -> set[int]:
+        return set()
+
+
+class RelevancePursuit:
+    """BoTorch's robust relevance pursuit with UCB, as its tutorial runs it; seconds to minutes a suggestion."""
+
+    def __init__(self, dim: int, seed: int, initial: int) -> None:
+        self._dim, self._seed, self._initial = dim, seed, initial
+        self._sobol = make_optimizer("random", dim, seed=seed, n_initial=initial)
+        self._X: list[np.ndarray] = []
+        self._y: list[float] = []
+
+    def _model(self) -> Any:
+        """The model of everything finite that was told."""
+        import torch
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models.robust_relevance_pursuit_model import RobustRelevancePursuitSingleTaskGP
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        torch.manual_seed(self._seed * 1000 + len(self._X))
+        X, y = torch.tensor(np.array(self._X)), torch.tensor(np.array(self._y))
+        kept = torch.isfinite(y)
+        X, y = X[kept], y[kept][:, None]
+        model = RobustRelevancePursuitSingleTaskGP(X, (y - y.mean()) / y.std())
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        return model
+
+    def ask(self) -> np.ndarray:
+        if len(self._X) < self._initial:
+            return self._sobol.ask()
+        import torch
+        from botorch.acquisition import UpperConfidenceBound
+        from botorch.optim import optimize_acqf
+
+        model = self._model()
+        beta = 0.8 * math.log(2 * (len(model.train_targets) + 2))
+        bounds = torch.tensor([[0.0] * self._dim, [1.0] * self._dim], dtype=torch.float64)
+        point, _ = optimize_acqf(UpperConfidenceBound(model, beta), bounds, q=1, num_restarts=5, raw_samples=256)
+        found: np.ndarray = point[0].numpy()
+        return found
+
+    def tell(self, x: np.ndarray, y: float) -> None:
+        self._sobol.tell(x, 0.0)
+        self._X.append(x)
+        self._y.append(y)
+
+    def recommend(self) -> int:
+        """The trial with the highest posterior mean."""
+        import torch
+
+        with torch.no_grad():
+            return int(self._model().posterior(torch.tensor(np.array(self._X))).mean.argmax())
+
+    def suspected(self) -> set[int]:
+        return set()
