@@ -17,13 +17,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from orchestrator.campaign import Campaign
-from orchestrator.conductor import build_optimizer
-from orchestrator.engines import run_sequential
-from orchestrator.journal import FileJournal, read
-from orchestrator.runner import Ending, execute, start
-from orchestrator.study import NOISE, Component, Study, stream
-from orchestrator.trial import build_objective
+from orchestrator.campaign.campaign import Campaign
+from orchestrator.campaign.study import NOISE, Component, Study, stream
+from orchestrator.engine.build import build_objective, build_optimizer
+from orchestrator.engine.journal import FileJournal, read
+from orchestrator.engine.runner import Ending, execute, start
+from orchestrator.engine.sequential import run_sequential
 
 
 def bare(study: Study) -> tuple[float, float]:

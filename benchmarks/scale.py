@@ -32,10 +32,11 @@ os.environ.setdefault("PYTHONWARNINGS", "ignore")  # inherited by the processes 
 
 import numpy as np
 
-from orchestrator.conductor import Conductor
-from orchestrator.journal import FileJournal, header, to_record
-from orchestrator.study import Component, Observation, Study, Suggestion
-from orchestrator.trial import LocalGuard, build_objective, evaluate, refuse_to_die
+from orchestrator.campaign.study import Component, Observation, Study, Suggestion
+from orchestrator.engine.build import build_objective
+from orchestrator.engine.conductor import Conductor
+from orchestrator.engine.journal import FileJournal, header, to_record
+from orchestrator.engine.trial import LocalGuard, evaluate, refuse_to_die
 
 T = TypeVar("T")
 INITIAL = 20

@@ -17,12 +17,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from orchestrator.campaign import Campaign
-from orchestrator.follower import SETTINGS, Follower
-from orchestrator.journal import FileJournal, header, to_record
-from orchestrator.runs import Run
-from orchestrator.study import Observation, Study
-from orchestrator.trial import build_objective
+from orchestrator.campaign.campaign import Campaign
+from orchestrator.campaign.runs import Run
+from orchestrator.campaign.study import Observation, Study
+from orchestrator.engine.build import build_objective
+from orchestrator.engine.journal import FileJournal, header, to_record
+from orchestrator.tracking.follower import SETTINGS, Follower
 
 INITIAL = 5
 
@@ -95,7 +95,7 @@ def _measure_driver(run: Run, trials: int) -> None:
 
 def _measure_writing(run: Run, trials: int) -> None:
     os.environ.update(SETTINGS)
-    from orchestrator.tracker import View, connect
+    from orchestrator.tracking.tracker import View, connect
 
     uri = f"sqlite:///{run.folder.parent / 'again.db'}"
     started = time.perf_counter()

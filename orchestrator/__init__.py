@@ -7,20 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from orchestrator.campaign import Campaign as Campaign
-    from orchestrator.runner import resume as resume
-    from orchestrator.runner import run as run
-    from orchestrator.searcher import RCGPSearch as RCGPSearch
-    from orchestrator.study import Observation as Observation
-    from orchestrator.study import Study as Study
+    from orchestrator.campaign.campaign import Campaign as Campaign
+    from orchestrator.campaign.study import Observation as Observation
+    from orchestrator.campaign.study import Study as Study
+    from orchestrator.search.searcher import RCGPSearch as RCGPSearch
+    from orchestrator.session import resume as resume
+    from orchestrator.session import run as run
 
 _HOMES = {
-    "Campaign": "campaign",
-    "Observation": "study",
-    "RCGPSearch": "searcher",
-    "Study": "study",
-    "resume": "runner",
-    "run": "runner",
+    "Campaign": "campaign.campaign",
+    "Observation": "campaign.study",
+    "RCGPSearch": "search.searcher",
+    "Study": "campaign.study",
+    "resume": "session",
+    "run": "session",
 }
 __all__ = ["Campaign", "Observation", "RCGPSearch", "Study", "resume", "run"]
 

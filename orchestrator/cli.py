@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.errors import Refused
+from orchestrator.errors import UserError
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from orchestrator.follower import Follower
-    from orchestrator.foreign import ForeignReport
-    from orchestrator.report import Report
-    from orchestrator.runs import Run
+    from orchestrator.campaign.runs import Run
+    from orchestrator.review.foreign import ForeignReport
+    from orchestrator.review.report import Report
+    from orchestrator.tracking.follower import Follower
 
 STARTED = time.time()
 
@@ -64,8 +64,8 @@ def run_campaign(
     root: Root = None,
 ) -> None:
     """Run a campaign: a grid of algorithms, adversaries and seeds."""
-    from orchestrator import runner
-    from orchestrator.campaign import Campaign, find, parse_settings
+    from orchestrator.campaign.campaign import Campaign, find, parse_settings
+    from orchestrator.engine import runner
 
     given: dict[str, Any] = {
         "seeds": seeds,
@@ -90,7 +90,7 @@ def run_campaign(
 @app.command()
 def resume(name: Name, address: Address = None, no_ray: NoRay = False, root: Root = None) -> None:
     """Continue a run from its journals, after whatever stopped it."""
-    from orchestrator.runs import Run, storage_root
+    from orchestrator.campaign.runs import Run, storage_root
 
     run = Run.open(storage_root(root), name)
     _execute(run, no_ray=no_ray, address=address, root=root)
@@ -99,8 +99,8 @@ def resume(name: Name, address: Address = None, no_ray: NoRay = False, root: Roo
 @app.command("list")
 def list_runs(root: Root = None) -> None:
     """List the runs and the shipped campaigns."""
-    from orchestrator.campaign import Campaign, shipped
-    from orchestrator.runs import names, storage_root
+    from orchestrator.campaign.campaign import Campaign, shipped
+    from orchestrator.campaign.runs import names, storage_root
 
     where = storage_root(root)
     rows = [_listed(where, name) for name in names(where)]
@@ -111,12 +111,13 @@ def list_runs(root: Root = None) -> None:
 
 def _listed(where: Path, name: str) -> list[str]:
     """A run in one row; one that cannot be read says why and hides no other."""
-    from orchestrator.runs import Run
+    from orchestrator.campaign.runs import Run
+    from orchestrator.engine.history import observations_of, unfinished
 
     try:
         run = Run.open(where, name)
-        done, left = sum(len(run.observations(s)) for s in run.studies), len(run.unfinished())
-    except Refused as refusal:
+        done, left = sum(len(observations_of(run, s)) for s in run.studies), len(unfinished(run))
+    except UserError as refusal:
         return [name, "-", "-", "-", str(refusal)]
     state = "complete" if not left else f"{len(run.studies) - left} of {len(run.studies)} studies"
     return [name, run.campaign.name, str(len(run.studies)), f"{done}/{sum(s.total for s in run.studies)}", state]
@@ -129,9 +130,9 @@ def show(
     root: Root = None,
 ) -> None:
     """Show the studies of a run: progress, best value, regret, suspects, corruptions."""
-    from orchestrator import timing as clock
-    from orchestrator.report import study_table
-    from orchestrator.runs import Run, storage_root
+    from orchestrator.campaign.runs import Run, storage_root
+    from orchestrator.review import timing as clock
+    from orchestrator.review.report import study_table
 
     run = Run.open(storage_root(root), name)
     if not timing:
@@ -164,17 +165,17 @@ def report(
     root: Root = None,
 ) -> None:
     """Write the report of a run - page, figures, tables - and print the regret."""
-    from orchestrator.report import Report
-    from orchestrator.runs import Run, storage_root
+    from orchestrator.campaign.runs import Run, storage_root
+    from orchestrator.review.report import Report
 
     where = storage_root(root)
     if not from_mlflow:
         if metric or mode:
-            raise Refused("--metric and --mode are for experiments that others filled: add --from-mlflow.")
+            raise UserError("--metric and --mode are for experiments that others filled: add --from-mlflow.")
         _report(Report.of(Run.open(where, name)))
         return
-    from orchestrator.follower import store_uri
-    from orchestrator.tracker import experiment_report
+    from orchestrator.tracking.follower import store_uri
+    from orchestrator.tracking.tracker import experiment_report
 
     _report(experiment_report(name, tracking_uri or store_uri(where), where, metric, mode))
 
@@ -187,8 +188,8 @@ def ui(
     root: Root = None,
 ) -> None:
     """Start MLflow's pages on 127.0.0.1 and print the link to open."""
-    from orchestrator.runs import Run, storage_root
-    from orchestrator.server import serve
+    from orchestrator.campaign.runs import Run, storage_root
+    from orchestrator.tracking.server import serve
 
     where = storage_root(root)
     serve(where, None if name is None else Run.open(where, name), port, tracking_uri)
@@ -197,8 +198,8 @@ def ui(
 @app.command()
 def sync(name: Name, tracking_uri: TrackingUri = None, root: Root = None) -> None:
     """Bring MLflow up to date with the journals of a run."""
-    from orchestrator.follower import sync as write
-    from orchestrator.runs import Run, storage_root
+    from orchestrator.campaign.runs import Run, storage_root
+    from orchestrator.tracking.follower import sync as write
 
     typer.echo(write(Run.open(storage_root(root), name), tracking_uri))
 
@@ -212,7 +213,7 @@ def check(
     ] = None,
 ) -> None:
     """Check a cluster file without the cluster: Ray's schema, versions, resources, open doors, secrets."""
-    from orchestrator.check import check as problems
+    from orchestrator.launch import check as problems
 
     found = problems(file, campaign or [])
     for problem in found:
@@ -226,10 +227,10 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
     """Run with live progress, then report; say how to resume when something stopped it."""
     from rich.console import Console
 
-    from orchestrator import runner
-    from orchestrator.follower import tracked
-    from orchestrator.progress import progress
-    from orchestrator.timing import timed
+    from orchestrator.engine import runner
+    from orchestrator.review.progress import progress
+    from orchestrator.review.timing import timed
+    from orchestrator.tracking.follower import tracked
 
     console = Console()
     again = f"orchestrate resume {run.name}" + (f" --root {root}" if root else "") + (" --no-ray" if no_ray else "")
@@ -261,24 +262,26 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
 
 def _try_report(run: "Run") -> bool:
     """Report; a disk that is full is said and returned, and must not hide what became of the studies."""
-    from orchestrator.report import Report
+    from orchestrator.review.report import Report
 
     try:
         _report(Report.of(run))
-    except Refused as error:
+    except UserError as error:
         typer.echo(f"error: {error}", err=True)
         return True
     return False
 
 
 def _report(report: "Report | ForeignReport") -> None:
+    from orchestrator.review.files import write_files
+
     if report.frame.empty:
         typer.echo(f"{report.name}: no trial is finished yet.")
         return
     try:
-        files = report.write()
+        files = write_files(report)
     except OSError as error:
-        raise Refused(f"the report of {report.name} cannot be written ({error.strerror or error}).") from error
+        raise UserError(f"the report of {report.name} cannot be written ({error.strerror or error}).") from error
     _print_frame(report.caption, report.shown)
     for path in files:
         if path.suffix in (".html", ".csv", ".png"):
@@ -327,7 +330,7 @@ def main() -> None:
     """Entry point: what cannot be done is one line and exit code 2."""
     try:
         app()
-    except Refused as error:
+    except UserError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
 

@@ -1,12 +1,21 @@
 """What a user can be told in one line. Apart from the rest so that the command line starts quickly."""
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
 
 
-class Refused(ValueError):
+class UserError(ValueError):
     """What was asked for cannot be done; the message is one line that names the value and the remedy."""
 
 
 def redacted(text: str) -> str:
     """Without the credentials an address may carry."""
     return re.sub(r"://[^/@\s]*@", "://***@", text)
+
+
+def did_you_mean(word: str, allowed: Iterable[str]) -> str:
+    """A hint for a misspelt word, and what there is."""
+    names = sorted(allowed)
+    close = get_close_matches(word, names, n=1)
+    return (f"did you mean {close[0]!r}? " if close else "") + f"Allowed: {', '.join(names)}."

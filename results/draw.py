@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from orchestrator.figures import REGRETS, curves_figure, save_figures
-from orchestrator.report import forensics_table, markdown, printable, regret_table, trials_frame
-from orchestrator.runs import Run, storage_root
+from orchestrator.campaign.runs import Run, storage_root
+from orchestrator.review.figures import REGRETS, curves_figure, save_figures
+from orchestrator.review.report import forensics_table, markdown, printable, regret_table, trials_frame
 
 HERE = Path(__file__).parent
 COLUMNS = ["adversary", "algorithm", "seed", "number", "cumulative_regret", "simple_regret"]

@@ -16,7 +16,7 @@ import typer
 import yaml
 
 from adversaries import ADVERSARIES
-from orchestrator.campaign import Campaign
+from orchestrator.campaign.campaign import Campaign
 from orchestrator.cli import app
 
 ROOT = Path(__file__).parents[1]

@@ -16,7 +16,7 @@ import yaml
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PACKAGES = ("rcgp", "objectives", "adversaries", "orchestrator", "campaigns")
+PACKAGES = ("rcgp", "objectives", "adversaries", "orchestrator")
 NOT_SHIPPED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 

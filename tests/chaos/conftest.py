@@ -1,11 +1,8 @@
 """The chaos suite ends in its table. CHAOS=long (make chaos) injects hundreds of faults instead of a few of each."""
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.append(str(Path(__file__).parents[1] / "orchestrator"))  # the objective that misbehaves lives there
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

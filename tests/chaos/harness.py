@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from faulty import calls
 
-from orchestrator.journal import read
+from orchestrator.engine.journal import read
 
 LONG = os.environ.get("CHAOS") == "long"
 """Whether to inject hundreds of faults (make chaos) or a few of each (.ci/run)."""
@@ -258,10 +258,10 @@ def overspend(path: Path, records: Sequence[dict[str, Any]], budget: int) -> int
 
 def rows(path: Path) -> int:
     """How many observations an optimizer has that is rebuilt from a journal."""
-    from orchestrator.conductor import Conductor
-    from orchestrator.journal import FileJournal
-    from orchestrator.study import Study
-    from orchestrator.trial import build_objective
+    from orchestrator.campaign.study import Study
+    from orchestrator.engine.build import build_objective
+    from orchestrator.engine.conductor import Conductor
+    from orchestrator.engine.journal import FileJournal
 
     journal = FileJournal(path)
     try:

@@ -34,7 +34,7 @@ from havoc import faults
 from numpy.linalg import LinAlgError
 from servers import MlflowServer, mlflow_server
 
-from orchestrator.journal import FileJournal, JournalError, read
+from orchestrator.engine.journal import FileJournal, JournalError, read
 
 NAMES = {
     "kill": "worker SIGKILL in mid-trial",
@@ -244,8 +244,8 @@ def _cramped(folder: Path, size: int, *arguments: str) -> tuple[int, str]:
 @pytest.fixture
 def finished(tmp_path):
     """A whole sequential study: the study, its journal's path and bytes."""
-    from orchestrator.engines import run_sequential
-    from orchestrator.study import Component, Study
+    from orchestrator.campaign.study import Component, Study
+    from orchestrator.engine.sequential import run_sequential
 
     study = Study(Component("random"), Component("forrester"), Component("crash", {"budget": BUDGET}), trials=20)
     path = tmp_path / "study.jsonl"
@@ -256,7 +256,7 @@ def finished(tmp_path):
 
 
 def resumed(study, path) -> list[dict]:
-    from orchestrator.engines import run_sequential
+    from orchestrator.engine.sequential import run_sequential
 
     journal = FileJournal(path)
     try:
@@ -303,10 +303,10 @@ def test_the_journal_is_damaged(finished):
 
 
 def test_the_campaign_is_changed_under_a_run(tmp_path):
-    from orchestrator import runner
-    from orchestrator.campaign import Campaign
-    from orchestrator.runs import Run
-    from orchestrator.study import Refused
+    from orchestrator.campaign.campaign import Campaign
+    from orchestrator.campaign.runs import Run
+    from orchestrator.engine import runner
+    from orchestrator.errors import UserError
 
     plan = {"name": "chaos", "objective": "forrester", "algorithms": ["random"], "trials": 4, "seeds": 1}
     run = runner.start(Campaign.from_dict(plan), root=tmp_path)
@@ -317,15 +317,15 @@ def test_the_campaign_is_changed_under_a_run(tmp_path):
     for before, after in changes:
         assert before in whole
         file.write_text(whole.replace(before, after))
-        with pytest.raises(Refused, match="changed since it started"):
+        with pytest.raises(UserError, match="changed since it started"):
             Run.open(tmp_path, "chaos")
     enter_row(Row("campaign changed under a run", len(changes), note="refused, with the difference"))
 
 
 def test_the_optimizer_throws(tmp_path, monkeypatch):
     """At seeded updates; the study goes on with quasi-random points that are flagged."""
-    from orchestrator.engines import run_sequential
-    from orchestrator.study import Component, Study
+    from orchestrator.campaign.study import Component, Study
+    from orchestrator.engine.sequential import run_sequential
     from rcgp import Optimizer
 
     study = Study(Component("gp-ucb"), Component("forrester"), Component("crash", {"budget": BUDGET}), trials=30)

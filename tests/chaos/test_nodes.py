@@ -14,7 +14,7 @@ import pytest
 from harness import ENVIRONMENT, Driver, Row, audit, begun, enter_row, journals, kill_tree, plan, times, wait_until
 from servers import free_port
 
-from orchestrator.journal import observations, read
+from orchestrator.engine.journal import observations, read
 
 QUICK = '{"health_check_period_ms": 500, "health_check_failure_threshold": 4}'
 """How soon a lost machine is noticed; Ray's own 15 s would be waited for in every test."""

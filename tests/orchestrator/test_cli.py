@@ -14,8 +14,9 @@ import pytest
 from faulty import calls
 
 from orchestrator import cli
-from orchestrator.journal import read
-from orchestrator.runs import Run
+from orchestrator.campaign.runs import Run
+from orchestrator.engine.history import observations_of
+from orchestrator.engine.journal import read
 
 HERE = Path(__file__).parent
 QUICK = ["--no-ray", "--seeds", "1", "--trials", "3", "--algorithms", "random,gp-ucb", "--no-tracking"]
@@ -139,7 +140,7 @@ def test_settings_reach_the_studies_and_an_own_objective_is_found_beside_its_cam
     )
     assert code == 0, err
     (study,) = Run.open(tmp_path / "runs", "mine").studies
-    found = Run.open(tmp_path / "runs", "mine").observations(study)
+    found = observations_of(Run.open(tmp_path / "runs", "mine"), study)
     assert all(9.0 <= o.y <= 10.0 for o in found)
 
 
@@ -204,7 +205,7 @@ def test_a_damaged_journal_is_refused_and_named(orchestrate, tmp_path):
 
 
 def test_a_study_that_cannot_be_written_is_exit_code_1(orchestrate, tmp_path, monkeypatch):
-    from orchestrator.journal import FileJournal, JournalError
+    from orchestrator.engine.journal import FileJournal, JournalError
 
     append = FileJournal.append_lines
 

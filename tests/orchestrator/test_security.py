@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import cli, server
-from orchestrator.campaign import Campaign, check_name
-from orchestrator.check import SECRETS
-from orchestrator.follower import Follower
-from orchestrator.runs import Run
-from orchestrator.study import Refused
+from orchestrator import cli
+from orchestrator.campaign.campaign import Campaign, check_name
+from orchestrator.campaign.runs import Run
+from orchestrator.errors import UserError
+from orchestrator.launch.cluster_file import SECRETS
+from orchestrator.tracking import server
+from orchestrator.tracking.follower import Follower
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("rcgp", "objectives", "adversaries", "orchestrator")
@@ -108,12 +109,12 @@ def test_no_source_loads_what_could_be_code():
     "name", ["..", "../x", "a/b", "/etc", "", ".hidden", "a..b", "a\0b", "a\nb", "~root", "a b", "-x"]
 )
 def test_names_stay_under_the_storage_root(name, tmp_path):
-    with pytest.raises(Refused, match="must consist of"):
+    with pytest.raises(UserError, match="must consist of"):
         check_name(name)
-    with pytest.raises(Refused, match="must consist of"):
+    with pytest.raises(UserError, match="must consist of"):
         Run.open(tmp_path, name)
     plan = {"objective": "forrester", "algorithms": [{"name": "random", "label": name}], "trials": 1}
-    with pytest.raises(Refused, match="must consist of|label"):
+    with pytest.raises(UserError, match="must consist of|label"):
         Campaign.from_dict({"name": "x"} | plan)
 
 
@@ -139,7 +140,7 @@ def test_a_password_in_the_tracking_address_is_on_no_command_line(tmp_path):
     finally:
         follower._process.kill()
         follower.close()
-    assert "orchestrator.follower" in line
+    assert "orchestrator.tracking.follower" in line
     assert "hunter2" not in line
 
 
@@ -150,7 +151,7 @@ def test_no_file_of_the_project_holds_a_secret():
         pytest.skip("not a git checkout")
     for name in listed.stdout.split("\n"):
         path = ROOT / name
-        if not path.is_file() or path.parent == Path(__file__).parent or path.suffix in (".png", ".gif", ".jpg"):
+        if not path.is_file() or Path(__file__).parent in path.parents or path.suffix in (".png", ".gif", ".jpg"):
             continue
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), start=1):
             assert not any(re.search(p, line) for p in strong), f"{name}, line {number}"
@@ -167,7 +168,7 @@ def test_no_source_and_no_cluster_file_listens_on_all_interfaces():
 
 PROBE = """
 import json, os
-from orchestrator.cluster import connect
+from orchestrator.engine.cluster import connect
 import ray
 connect(None)
 from ray._private.worker import _global_node

@@ -1,1 +1,0 @@
-"""Experiments as data: `orchestrate run NAME` finds the YAML files of this folder by name."""

@@ -1,0 +1,279 @@
+"""A campaign: one YAML file that expands to a grid of studies."""
+
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, ValidationError
+from pydantic_core import ErrorDetails
+
+from orchestrator.campaign.study import Component, Study
+from orchestrator.errors import UserError, did_you_mean
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
+
+
+def check_name(name: str) -> str:
+    """`name` when it can safely be a file's name."""
+    if not NAME.fullmatch(name):
+        raise UserError(f"name {name!r} must consist of letters, digits, '-', '_' and single dots between them.")
+    return name
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _component(value: Any) -> Component:
+    if isinstance(value, Component):
+        return value
+    if isinstance(value, str):
+        return Component(value)
+    if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
+        raise ValueError("must be a name, or a mapping with a name and its options")
+    options = {k: v for k, v in value.items() if k not in ("name", "label")}
+    return Component(value["name"], options, check_name(str(value.get("label") or "")) if "label" in value else "")
+
+
+def _seeds(value: Any) -> Any:
+    """`10` stands for the seeds 0 to 9."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return value
+    if not 1 <= value <= 10_000:
+        raise ValueError("must be a number of seeds between 1 and 10000, or a list of them")
+    return list(range(value))
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+Part = Annotated[Component, BeforeValidator(_component)]
+Count = Annotated[StrictInt, Field(ge=1)]
+Seed = Annotated[StrictInt, Field(ge=0, lt=2**32)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class Resources(_Section):
+    """What one trial takes; left out, the objective's own hint."""
+
+    cpus: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+    gpus: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
+
+
+class Limits(_Section):
+    """How long a trial may take, and the campaign in one go."""
+
+    trial_seconds: Seconds | None = None
+    total_seconds: Seconds | None = None
+
+
+class Tracking(_Section):
+    """Where MLflow keeps its view of the journal."""
+
+    enabled: StrictBool = True
+    uri: str | None = None
+    experiment: str | None = None
+    nested: StrictBool | None = None
+    """A run of its own for each trial; by default where trials run in parallel."""
+    required: StrictBool = False
+    """Refuse to start when the server cannot be reached."""
+    patience: Seconds = 60.0
+    """How long the end of a run waits for a server that takes its time; one that is silent is left much sooner."""
+
+
+class Campaign(_Section):
+    """A grid of studies: algorithms x adversaries x seeds on one objective."""
+
+    name: str
+    description: str = ""
+    objective: Part
+    algorithms: Annotated[tuple[Part, ...], BeforeValidator(_listed), Field(min_length=1)]
+    adversaries: Annotated[tuple[Part, ...], BeforeValidator(_listed), Field(min_length=1)] = (Component("honest"),)
+    seeds: Annotated[tuple[Seed, ...], BeforeValidator(_seeds), Field(min_length=1)] = (0,)
+    trials: Count
+    initial: Count = 5
+    workers: Count = 1
+    resources: Resources = Resources()
+    limits: Limits = Limits()
+    retries: Annotated[StrictInt, Field(ge=0, le=100)] = 2
+    crash_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
+    tracking: Tracking = Tracking()
+
+    @classmethod
+    def load(cls, source: str | Path, overrides: Mapping[str, Any] | None = None) -> "Campaign":
+        """The campaign in a YAML file, or shipped under a name; `overrides` maps dotted keys to new values."""
+        path = find(source)
+        return cls.from_dict({"name": path.stem} | read_yaml(path), overrides, source=str(path))
+
+    @classmethod
+    def from_dict(
+        cls, data: Mapping[str, Any], overrides: Mapping[str, Any] | None = None, *, source: str = "campaign"
+    ) -> "Campaign":
+        """The campaign a mapping describes; anything wrong is one line that names `source`."""
+        merged = dict(data)
+        for key, value in (overrides or {}).items():
+            merged = _replaced(merged, key.split("."), value)
+        try:
+            campaign = cls.model_validate(merged)
+            check_name(campaign.name)
+            campaign._check_labels()
+        except ValidationError as error:
+            raise UserError(f"{source}: {_explain(error)}") from None
+        except UserError as error:
+            raise UserError(f"{source}: {error}") from None
+        return campaign
+
+    def studies(self) -> tuple[Study, ...]:
+        """The grid; all algorithms of a seed before the next seed, so that half a campaign can be compared."""
+        return tuple(
+            Study(
+                algorithm=algorithm,
+                objective=self.objective,
+                adversary=adversary,
+                seed=seed,
+                trials=self.trials,
+                initial=self.initial,
+                workers=self.workers,
+                cpus=self.resources.cpus,
+                gpus=self.resources.gpus,
+                trial_seconds=self.limits.trial_seconds,
+                retries=self.retries,
+                crash_value=self.crash_value,
+            )
+            for seed, adversary, algorithm in product(self.seeds, self.adversaries, self.algorithms)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `from_dict` reads back, without what was left at its default."""
+        data = self.model_dump(mode="json", exclude_defaults=True)
+        for key in ("objective", "algorithms", "adversaries"):
+            if key in data:
+                parts = getattr(self, key)
+                data[key] = _plain(parts) if isinstance(parts, Component) else [_plain(p) for p in parts]
+        return data
+
+    def _check_labels(self) -> None:
+        for kind, given in (("algorithms", self.algorithms), ("adversaries", self.adversaries)):
+            labels = [check_name(c.label) for c in given]
+            twice = sorted({x for x in labels if labels.count(x) > 1})
+            if twice:
+                raise UserError(f"{kind}: {', '.join(twice)} appears twice; give each its own label.")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise UserError(f"seeds: {list(self.seeds)} holds a seed twice.")
+
+
+def _plain(part: Component) -> Any:
+    label = {} if part.label == Component(part.name).label else {"label": part.label}
+    return {"name": part.name} | label | dict(part.options) if part.options or label else part.name
+
+
+def _replaced(data: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """A copy of `data` with the value at a dotted path replaced; a bare component name becomes a mapping."""
+    head, *rest = path
+    below = data.get(head)
+    if not rest:
+        return {**data, head: value}
+    inner = {"name": below} if isinstance(below, str) else below if isinstance(below, Mapping) else {}
+    return {**data, head: _replaced(inner, rest, value)}
+
+
+def _explain(error: ValidationError) -> str:
+    return "; ".join(_explain_one(e) for e in error.errors()[:3])
+
+
+def _explain_one(error: ErrorDetails) -> str:
+    *above, last = [str(part) for part in error["loc"]] or [""]
+    where = ".".join([*above, last])
+    if error["type"] == "extra_forbidden":
+        sections: dict[str, type[BaseModel]] = {"resources": Resources, "limits": Limits, "tracking": Tracking}
+        allowed = sections.get(above[0], Campaign) if above else Campaign
+        return f"unknown key {where!r}; {did_you_mean(last, allowed.model_fields)}"
+    if error["type"] == "missing":
+        return f"{where} is missing"
+    message = error["msg"].removeprefix("Value error, ").removeprefix("Input ").removeprefix("Value ")
+    return f"{where} {message}, got {error['input']!r}"
+
+
+# --- YAML -------------------------------------------------------------------------------------------------------------
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe YAML that refuses duplicate keys and reads 1e-3 as the number it is."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":  # `<<: *other`, which the keys beside it may overrule
+                continue
+            key = self.construct_object(key_node, deep=True)
+            if key in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
+            seen.add(key)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+)
+
+
+def parse_yaml(text: str, source: str) -> Any:
+    """The value of a YAML text; errors name line and column."""
+    try:
+        return yaml.load(text, _Loader)  # _Loader is a SafeLoader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise UserError(f"{source}{where}: {error.problem}.") from None
+    except yaml.YAMLError as error:
+        raise UserError(f"{source}: not YAML ({' '.join(str(error).split())}).") from None
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping in a YAML file."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path}: not a text file ({error.reason} at byte {error.start}).") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read ({error.strerror}).") from None
+    data = parse_yaml(text, str(path))
+    if data is None:
+        raise UserError(f"{path}: is empty; a campaign needs objective, algorithms and trials.")
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise UserError(f"{path}: must be a mapping of keys to values, got {type(data).__name__}.")
+    return data
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+    """The values of `--set key=value` arguments, read as YAML."""
+    parsed = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        if not equals or not all(key.split(".")):
+            raise UserError(f"--set {setting!r} must read KEY=VALUE, such as limits.trial_seconds=60.")
+        parsed[key] = parse_yaml(value, f"--set {setting}")
+    return parsed
+
+
+def shipped() -> dict[str, Path]:
+    """The campaigns that come with the project, by name."""
+    return {path.stem: path for path in sorted((Path(__file__).parent / "shipped").glob("*.yaml"))}
+
+
+def find(source: str | Path) -> Path:
+    """The file of a campaign given by path or by shipped name."""
+    path = Path(source)
+    if path.is_dir():
+        raise UserError(f"{source}: is a folder; name the campaign file in it.")
+    if path.is_file():
+        return path
+    if str(source) in shipped():
+        return shipped()[str(source)]
+    if path.suffix in (".yaml", ".yml") or path.parent != Path():
+        raise UserError(f"{source}: no such campaign file.")
+    raise UserError(f"{source}: no such campaign; {did_you_mean(str(source), shipped())} A file of your own works too.")

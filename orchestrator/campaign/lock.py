@@ -1,0 +1,44 @@
+"""Locks on files: one writer for a journal, one driver for a run."""
+
+import fcntl
+import os
+import socket
+import time
+from pathlib import Path
+
+from orchestrator.errors import UserError
+
+
+class InUseError(UserError):
+    """Another process holds the lock."""
+
+
+def take_lock(fd: int, path: Path, patience: float) -> None:
+    """Lock an open file, waiting `patience` seconds for whoever holds it."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= deadline:
+                raise InUseError(f"{path}: another process is writing to it.") from None
+            time.sleep(0.1)
+
+
+class Lock:
+    """Keeps a second driver out of a run; the file says who is in."""
+
+    def __init__(self, path: Path) -> None:
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            take_lock(self._fd, path, 0.0)
+        except InUseError:
+            holder = os.read(self._fd, 500).decode(errors="replace").strip() or "another process"
+            os.close(self._fd)
+            raise UserError(f"{path.parent} is in use by {holder}; wait for it or end it first.") from None
+        os.ftruncate(self._fd, 0)
+        os.write(self._fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode())
+
+    def close(self) -> None:
+        """Let the next driver in."""
+        os.close(self._fd)

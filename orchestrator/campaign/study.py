@@ -1,0 +1,128 @@
+"""Studies and what comes out of them: frozen data, no Ray."""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+NOISE, ADVERSARY = 0, 1
+"""Streams of randomness: every trial draws its noise and its adversary's luck from a counter of its own."""
+
+
+def stream(seed: int, kind: int, number: int) -> np.random.Generator:
+    """The randomness of one trial: the same for every algorithm (common random numbers) and for every retry."""
+    return np.random.default_rng([seed, kind, number])
+
+
+@dataclass(frozen=True)
+class Component:
+    """An algorithm, an objective or an adversary: its name, its options, and how it is called in tables."""
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            object.__setattr__(self, "label", self.name.rpartition(":")[2])
+
+
+@dataclass(frozen=True)
+class Study:
+    """One optimizer against one adversary on one objective, from one seed."""
+
+    algorithm: Component
+    objective: Component
+    adversary: Component = field(default_factory=lambda: Component("honest"))
+    seed: int = 0
+    trials: int = 30
+    """Trials the algorithm chooses itself, after the initial ones: the paper's T."""
+    initial: int = 5
+    """Quasi-random first trials, the same for all algorithms and never corrupted."""
+    workers: int = 1
+    cpus: float | None = None
+    """Cores per trial; None asks the objective."""
+    gpus: float | None = None
+    trial_seconds: float | None = None
+    retries: int = 2
+    crash_value: float | None = None
+    """What the optimizer hears of a trial that failed for good; None is a row without influence."""
+
+    @property
+    def key(self) -> str:
+        """The study's name within its campaign, usable as a file name."""
+        return f"{self.algorithm.label}.{self.adversary.label}.seed{self.seed}"
+
+    @property
+    def total(self) -> int:
+        """All trials, the initial ones included."""
+        return self.initial + self.trials
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as the journal's header keeps it."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> "Study":
+        """The study `to_dict` described."""
+        values: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
+        for part in ("algorithm", "objective", "adversary"):
+            values[part] = Component(**values[part])
+        return cls(**values)
+
+    def fingerprint(self) -> str:
+        """Changes whenever anything that shapes the results does."""
+        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A trial to run: its number, its point in the unit cube, and which try this is (from 0)."""
+
+    number: int
+    x: tuple[float, ...]
+    attempt: int = 0
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What came back from one trial. Only `y` reaches an optimizer; `value` exists for regret alone."""
+
+    number: int
+    x: tuple[float, ...]
+    y: float
+    y_true: float
+    value: float
+    """The noise-free value where the objective knows it, else `y_true`."""
+    corrupted: bool = False
+    failed: bool = False
+    weight: float = 1.0
+    """The optimizer's latest trust in this observation, 0 to 1."""
+    seconds: float = 0.0
+    node: str = ""
+    attempt: int = 0
+    at: float = 0.0
+    """When it was written down, in seconds since 1970."""
+    progress: tuple[tuple[int, float], ...] = ()
+    """(step, value) pairs the objective reported on its way."""
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """What changed between two nested mappings, one readable entry for each leaf."""
+    found: list[str] = []
+    for key in sorted({*old, *new}):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            found += differences(before, after, f"{prefix}{key}.")
+        elif before != after and not _both_nan(before, after):
+            found.append(f"{prefix}{key}: {before!r} -> {after!r}")
+    return found
+
+
+def _both_nan(a: Any, b: Any) -> bool:
+    return isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b)

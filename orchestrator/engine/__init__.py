@@ -1,0 +1,1 @@
+"""How a campaign runs: journal, trial evaluation, the engines, actors, the cluster."""

@@ -1,0 +1,183 @@
+"""Figures for paper: PNG and PDF, colour-blind safe, told apart in grey by their dashes."""
+
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from pandas import DataFrame
+
+from orchestrator.review.report import Report, band_curves
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from orchestrator.review.foreign import ForeignReport
+    from orchestrator.review.posterior import History
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B")
+"""Okabe and Ito's colours, which people with any colour vision tell apart; black and yellow left out for dark pages."""
+DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)), (0, (1, 3)))
+STYLE: Any = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "pdf.fonttype": 42,
+    "savefig.dpi": 200,
+}
+REGRETS = {"cumulative_regret": "cumulative regret", "simple_regret": "simple regret"}
+LEARNING = {"best_so_far": "best true value so far"}
+
+
+def write_figures(report: Report) -> list[Path]:
+    """Draw what the report has, each figure as PNG and PDF."""
+    return save_figures(_figures(report), report.folder)
+
+
+def write_learning(report: "ForeignReport") -> list[Path]:
+    """Draw what is known of runs that others made: what they reported, and the best so far."""
+    return save_figures((("learning", _learning_figure(r)) for r in [report]), report.folder)
+
+
+def save_figures(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[Path]:
+    """Each figure is drawn in our style, kept and let go before the next."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    files = []
+    with plt.rc_context(STYLE):
+        for name, figure in figures:
+            for suffix in ("png", "pdf"):
+                files.append(folder / f"{name}.{suffix}")
+                # drawn again from the same numbers, the same file: no date in it
+                figure.savefig(files[-1], metadata={"CreationDate": None} if suffix == "pdf" else None)
+            plt.close(figure)
+    return files
+
+
+def _figures(report: Report) -> "Iterator[tuple[str, Figure]]":
+    yield "regret", curves_figure(report.frame, report.initial, REGRETS)
+    if report.objective.optimum is None:
+        yield "learning", curves_figure(report.frame, report.initial, LEARNING)
+    if report.histories:
+        yield "posterior", _posterior_figure(report.histories)
+
+
+def curves_figure(frame: DataFrame, initial: int, columns: dict[str, str]) -> "Figure":
+    """One panel for each column of the trials after the `initial` ones: mean and one standard error over seeds."""
+    from matplotlib import pyplot as plt
+
+    figure, panels = plt.subplots(
+        1, len(columns), figsize=(3.6 * len(columns), 2.9), squeeze=False, layout="constrained"
+    )
+    axes = panels[0]
+    for axis, (column, name) in zip(axes, columns.items(), strict=True):
+        _draw_bands(axis, frame, initial, column)
+        axis.set(xlabel="trial", ylabel=name)
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=_even(len(labels), 5 if len(columns) > 1 else 2))
+    return figure
+
+
+def _even(labels: int, most: int) -> int:
+    """Columns of a legend whose rows are of about the same length."""
+    return math.ceil(labels / math.ceil(labels / most))
+
+
+def _draw_bands(axis: Any, frame: DataFrame, initial: int, column: str) -> None:
+    chosen = frame[frame["number"] >= initial]
+    for i, (label, band) in enumerate(band_curves(chosen, column)):
+        steps, color = band.index.to_numpy() - initial + 1, PALETTE[i % len(PALETTE)]
+        axis.plot(steps, band["mean"], label=label, color=color, linestyle=DASHES[i % len(DASHES)], linewidth=1.4)
+        axis.fill_between(steps, band["low"], band["high"], color=color, alpha=0.18, linewidth=0)
+    axis.margins(x=0.01)
+
+
+def _learning_figure(report: "ForeignReport") -> "Figure":
+    from matplotlib import pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
+    frame, (low, high) = report.frame, report.range
+    for i, (column, label) in enumerate(report.CURVES.items()):
+        axis.plot(frame["number"], frame[column].clip(low, high), DASHES[i], color=PALETTE[1 - i], label=label)
+    doubted = frame["weight"] < 1.0
+    for chosen, marker, color, label in ((~doubted, "o", PALETTE[0], "run"), (doubted, "^", PALETTE[4], "doubted run")):
+        axis.scatter(frame["number"][chosen], frame["value"][chosen].clip(low, high), s=16, marker=marker, color=color,
+                     edgecolor="white", linewidth=0.4, label=label)  # fmt: skip
+    axis.set(xlabel="run", ylabel=report.metric)
+    figure.legend(loc="outside upper center", ncols=2)
+    return figure
+
+
+def _posterior_figure(histories: "Sequence[History]") -> "Figure":
+    """What each algorithm believed in the end, side by side."""
+    from matplotlib import pyplot as plt
+
+    size = (2.5 * len(histories), 2.6)
+    figure, panels = plt.subplots(1, len(histories), figsize=size, squeeze=False, sharey=True, layout="constrained")
+    for axis, history in zip(panels[0], histories, strict=True):
+        draw = _draw_line if history.grid.shape[1] == 1 else _draw_surface
+        draw(axis, history)
+        axis.set_title(_title(history, histories), fontsize=9)
+    handles, labels = panels[0][0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=_even(len(labels), 2 * len(histories)))
+    return figure
+
+
+def _title(history: "History", histories: "Sequence[History]") -> str:
+    algorithm, adversary = history.study.algorithm.label, history.study.adversary.label
+    several = len({h.study.adversary.label for h in histories}) > 1
+    return f"{algorithm} ({adversary})" if several else algorithm
+
+
+def _axis_values(history: "History", dimension: int) -> Any:
+    parameter = history.objective.space.parameters[dimension]
+    return np.array([parameter.value_at(u) for u in np.unique(history.grid[:, dimension])])
+
+
+def _draw_line(axis: Any, history: "History") -> None:
+    """The posterior over one parameter; lies beyond the edge are shown at the edge."""
+    (name,), x, belief = history.objective.space.names, _axis_values(history, 0), history.beliefs[-1]
+    axis.fill_between(x, belief.mean - 2 * belief.std, belief.mean + 2 * belief.std, alpha=0.2, linewidth=0)
+    axis.plot(x, belief.mean, label="posterior mean ± 2 s.d.", linewidth=1.4)
+    truth = history.truth()
+    shown = belief.mean if truth is None else truth
+    if truth is not None:
+        axis.plot(x, truth, "--", color="0.4", label="true function", linewidth=1)
+    edge = 0.25 * (shown.max() - shown.min())
+    low, high = shown.min() - edge, shown.max() + edge
+    _draw_points(axis, history, history.rows[f"param.{name}"], history.rows["y"].clip(low, high))
+    axis.set(xlabel=name, ylim=(low - 0.03 * (high - low), high + 0.03 * (high - low)))
+
+
+def _draw_points(axis: Any, history: "History", x: Any, y: Any) -> None:
+    lies, suspects = history.rows["corrupted"].to_numpy(), history.beliefs[-1].weights < 1.0
+    groups = (
+        (~lies & ~suspects, "o", PALETTE[0], "trusted"),
+        (~lies & suspects, "^", PALETTE[4], "honest, suspected"),
+        (lies & suspects, "X", PALETTE[2], "lie, suspected"),
+        (lies & ~suspects, "X", PALETTE[1], "lie, trusted"),
+    )
+    for chosen, marker, color, label in groups:
+        axis.scatter(
+            x[chosen], y[chosen], s=26, marker=marker, color=color, edgecolor="white", linewidth=0.5, label=label
+        )
+
+
+def _draw_surface(axis: Any, history: "History") -> None:
+    """The posterior mean over two parameters, and where trials were made."""
+    first, second = history.objective.space.parameters
+    x, y = _axis_values(history, 0), _axis_values(history, 1)
+    mean = history.beliefs[-1].mean.reshape(len(x), len(y)).T
+    axis.contourf(x, y, mean, levels=20, cmap="cividis")
+    rows = history.rows
+    _draw_points(axis, history, rows[f"param.{first.name}"], rows[f"param.{second.name}"])
+    axis.set(xlabel=first.name, ylabel=second.name)
+    axis.set(xscale="log" if first.log else "linear", yscale="log" if second.log else "linear")
+    axis.grid(visible=False)

@@ -1,0 +1,210 @@
+"""The report of an MLflow experiment that others filled: runs with parameters and a metric, and nobody knows the truth."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Real
+from pathlib import Path
+from statistics import median
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from pandas import DataFrame, Series
+
+from orchestrator.errors import UserError, did_you_mean
+from orchestrator.experiments import ABOUT, PARAMETER
+from orchestrator.search.settings import Settings
+from orchestrator.search.space import Choice, Dimension, Number
+from orchestrator.search.warmstart import is_blank, is_time_to_judge
+from rcgp import Optimizer
+
+Array = NDArray[np.float64]
+SIGNS = {"max": 1.0, "min": -1.0}
+CATEGORIES = 10
+"""Texts that differ more often than this are names or paths, not choices."""
+
+
+@dataclass(frozen=True)
+class ForeignReport:
+    """Runs in the order they were started, and how far a robust model believes them.
+
+    Columns: `number`, `run`, `status`, `value` (the metric), `best_so_far`, `best_believed`, `weight` and `expected` (NaN where
+    nothing could be judged), and the parameters under their prefix.
+    """
+
+    name: str
+    metric: str
+    mode: str
+    frame: DataFrame
+    folder: Path
+    dimensions: tuple[Dimension, ...]
+    believed: int | None
+    """The row that the model believes best, where there is a model."""
+    CURVES: ClassVar[dict[str, str]] = {"best_so_far": "best as reported", "best_believed": "best without doubted runs"}
+
+    @classmethod
+    def of(cls, name: str, runs: DataFrame, metric: str | None, mode: str | None, folder: Path) -> "ForeignReport":
+        """Judge the runs of an experiment by one of their metrics."""
+        metric = choose_metric(name, runs, metric)
+        sign = _sign(metric, mode)
+        frame = _ordered(runs, metric)
+        dimensions = tuple(dimensions_of(frame[frame["value"].notna()]))
+        frame["weight"], frame["expected"], believed = judge(frame, dimensions, sign)
+        frame["best_so_far"] = sign * np.fmax.accumulate(sign * _finite(frame["value"]))
+        frame["best_believed"] = sign * np.fmax.accumulate(
+            sign * _finite(frame["value"].where(~(frame["weight"] < 1.0)))
+        )
+        return cls(name, metric, str(mode), frame, folder, dimensions, believed)
+
+    @cached_property
+    def suspects(self) -> DataFrame:
+        """The runs that are doubted, least believed first."""
+        return self.frame[self.frame["weight"] < 1.0].sort_values("weight", kind="stable")
+
+    @property
+    def parameters(self) -> list[str]:
+        """Every parameter of any run."""
+        return [c.removeprefix(PARAMETER) for c in self.frame.columns if c.startswith(PARAMETER)]
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Bounds of the values worth seeing: a lie of a million must not flatten all others."""
+        trusted = _finite(self.frame["value"].where(~(self.frame["weight"] < 1.0)))
+        values = trusted if np.isfinite(trusted).any() else _finite(self.frame["value"])
+        low, high = float(np.nanmin(values)), float(np.nanmax(values))
+        edge = 0.25 * (high - low) or 1.0
+        return low - edge, high + edge
+
+    @property
+    def caption(self) -> str:
+        """What came out, in one line."""
+        found = f"{len(self.frame)} runs, {len(self.suspects)} of them doubted"
+        if self.believed is None:
+            return found
+        best = self.frame.loc[self.believed]
+        return f"{found}; believed best: {best['run']}, {self.metric} {best['value']:.4g}"
+
+    @property
+    def shown(self) -> DataFrame:
+        """The doubted runs, for people."""
+        return self.table(self.suspects)
+
+    def table(self, rows: DataFrame) -> DataFrame:
+        """Runs with their parameters, what they reported and how far that is believed."""
+        shown = rows[["number", "run"]].copy()
+        for name in self.parameters:
+            shown[name] = [_text(v) for v in rows[PARAMETER + name]]
+        for title, column in ((self.metric, "value"), ("expected", "expected"), ("weight", "weight")):
+            shown[title] = [_text(v) for v in rows[column]]
+        return shown
+
+    def described(self) -> dict[str, Any]:
+        """What was read, and what the model could learn from."""
+        modelled = {
+            d.name: list(d.values) if isinstance(d, Choice) else {"from": d.low, "to": d.high, "log": d.log}
+            for d in self.dimensions
+        }
+        left_out = [name for name in self.parameters if name not in modelled]
+        return {"metric": self.metric, "mode": self.mode, "modelled": modelled, "left out": left_out}
+
+
+def choose_metric(name: str, runs: DataFrame, metric: str | None) -> str:
+    """The metric to report; refused with what there is when it is missing or one of several."""
+    metrics = [c for c in runs.columns if not c.startswith((PARAMETER, ABOUT, "system/"))]
+    if not metrics:
+        raise UserError(f"experiment {name!r} holds no run with a metric: there is nothing to report.")
+    if metric is None and len(metrics) > 1:
+        raise UserError(
+            f"experiment {name!r} has several metrics; choose one with --metric: {', '.join(sorted(metrics))}."
+        )
+    if metric is not None and metric not in metrics:
+        raise UserError(f"experiment {name!r} has no metric {metric!r}; {did_you_mean(metric, metrics)}")
+    return metric or metrics[0]
+
+
+def _sign(metric: str, mode: str | None) -> float:
+    if mode is None:
+        raise UserError(f"is a high or a low {metric!r} better? Say --mode max or --mode min.")
+    if mode not in SIGNS:
+        raise UserError(f"--mode {mode!r} must be max or min.")
+    return SIGNS[mode]
+
+
+def _ordered(runs: DataFrame, metric: str) -> DataFrame:
+    ordered = runs.sort_values(ABOUT + "started", kind="stable").reset_index(drop=True)
+    about = {"number": ordered.index, "run": ordered[ABOUT + "name"], "status": ordered[ABOUT + "status"]}
+    frame = DataFrame(about | {"value": ordered[metric].astype(float)})
+    return frame.join(ordered[sorted(c for c in ordered.columns if c.startswith(PARAMETER))])
+
+
+def _finite(values: "Series[float]") -> Array:
+    numbers = values.to_numpy(dtype=np.float64)
+    return np.where(np.isfinite(numbers), numbers, np.nan)
+
+
+def dimensions_of(measured: DataFrame) -> Iterator[Dimension]:
+    """What can be learned from: parameters that every measured run has and that vary, in the box the runs span."""
+    for column in (c for c in measured.columns if c.startswith(PARAMETER)):
+        values, name = measured[column].tolist(), column.removeprefix(PARAMETER)
+        if any(is_blank(v) for v in values):
+            continue
+        if all(_is_number(v) for v in values):
+            yield from _range(name, [float(v) for v in values])
+        elif 1 < len(texts := sorted({str(v) for v in values})) <= CATEGORIES:
+            yield Choice(name, tuple(texts))
+
+
+def _range(name: str, values: Sequence[float]) -> Iterator[Number]:
+    low, high = min(values), max(values)
+    if low < high:
+        yield Number(name, low, high, log=_is_logarithmic(values))
+
+
+def _is_logarithmic(values: Sequence[float]) -> bool:
+    """Whether positive numbers span two decades and crowd at the low end: on a linear scale the median is in the middle."""
+    return min(values) > 0 and max(values) > 100 * min(values) and median(values) < 0.2 * max(values)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is not bool and isinstance(value, Real) and math.isfinite(value)
+
+
+def judge(frame: DataFrame, dimensions: Sequence[Dimension], sign: float) -> tuple[Array, Array, int | None]:
+    """Weight and expected value of each run, and the row believed best, as `RCGPSearch` would see them."""
+    weights, expected = np.full(len(frame), np.nan), np.full(len(frame), np.nan)
+    measured = np.flatnonzero(frame["value"].notna())
+    if not dimensions:
+        return weights, expected, None
+    points = np.array([_point(row, dimensions) for row in frame.iloc[measured].to_dict(orient="records")])
+    optimizer = Settings().optimizer(points.shape[1], len(dimensions), None)
+    for told, (x, y) in enumerate(zip(points, frame["value"][measured], strict=True), start=1):
+        optimizer.tell(x, sign * y)
+        if is_time_to_judge(told):
+            optimizer.update()
+    belief = optimizer.posterior(points).mean
+    weights[measured], expected[measured] = optimizer.weights(), sign * belief
+    for suspect in optimizer.suspects():
+        expected[measured[suspect.index]] = sign * suspect.expected
+    return weights, expected, int(measured[_believed_best(optimizer, belief)])
+
+
+def _believed_best(optimizer: Optimizer, belief: Array) -> int:
+    """The optimizer's recommendation, unless that run itself is doubted: then the best of those that are not."""
+    weights, best = optimizer.weights(), optimizer.recommend()
+    if weights[best] == 1.0 or (weights < 1.0).all():
+        return best
+    return int(np.argmax(np.where(weights == 1.0, belief, -np.inf)))
+
+
+def _point(row: Mapping[Any, Any], dimensions: Sequence[Dimension]) -> Array:
+    values = [row[PARAMETER + d.name] for d in dimensions]
+    pairs = zip(dimensions, values, strict=True)
+    return np.concatenate([d.encode(str(v) if isinstance(d, Choice) else float(v)) for d, v in pairs])
+
+
+def _text(value: Any) -> str:
+    if is_blank(value):
+        return "-"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

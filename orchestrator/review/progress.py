@@ -1,0 +1,142 @@
+"""Live progress of a run: bars on a terminal, plain lines elsewhere."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from orchestrator.campaign.runs import Run
+from orchestrator.campaign.study import Study
+from orchestrator.engine.journal import Record
+
+MANY = 12
+"""Beyond this many studies one summary bar is easier to read."""
+LINE_SECONDS = 10.0
+
+
+@dataclass
+class Standing:
+    """How one study stands, as its journal tells it."""
+
+    total: int
+    done: int = 0
+    best: float = float("-inf")
+    weights: dict[str, float] = field(default_factory=dict)
+    corrupted: int = 0
+
+    def take(self, record: Record) -> None:
+        """Learn from one record."""
+        self.weights |= record.get("weights", {})
+        if record["kind"] == "observation":
+            self.done += 1
+            self.best = max(self.best, float(record["value"]))  # max keeps its first argument before a NaN
+        self.corrupted += record["kind"] == "charge" and record["corrupted"]
+
+    @property
+    def suspects(self) -> int:
+        """Observations that are not fully trusted now."""
+        return sum(weight < 1.0 for weight in self.weights.values())
+
+
+class _Rate(ProgressColumn):
+    """Trials a second in this session."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "-/s", style="progress.data.speed")
+
+
+class Bars:
+    """A bar for each study, or one for all when there are many."""
+
+    def __init__(self, run: Run, console: Console) -> None:
+        self._standings = {study.key: Standing(study.total) for study in run.studies}
+        self._bars = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeRemainingColumn(compact=True),
+            TextColumn("{task.fields[note]}"),
+            console=console,
+        )
+        total = sum(study.total for study in run.studies)
+        self._all = self._bars.add_task("all studies" if len(run.studies) > 1 else run.name, total=total, note="")
+        self._each = {} if len(run.studies) > MANY else self._add_each(run)
+        self._bars.start()
+
+    def _add_each(self, run: Run) -> dict[str, TaskID]:
+        return {s.key: self._bars.add_task(s.key, total=s.total, note="") for s in run.studies}
+
+    def on_records(self, study: Study, records: Sequence[Record]) -> None:
+        """Move the bars."""
+        standing = self._standings[study.key]
+        before = standing.done
+        for record in records:
+            standing.take(record)
+        self._bars.update(self._all, advance=standing.done - before, note=note(list(self._standings.values())))
+        if study.key in self._each:
+            self._bars.update(self._each[study.key], completed=standing.done, note=note([standing]))
+
+    def close(self) -> None:
+        """Leave the bars as they are."""
+        self._bars.stop()
+
+
+class Lines:
+    """A line for each finished study and one every few seconds, for logs."""
+
+    def __init__(self, run: Run, console: Console) -> None:
+        self._standings = {study.key: Standing(study.total) for study in run.studies}
+        self._console = console
+        self._start, self._last = time.time(), time.monotonic()
+        self._fresh = 0
+
+    def on_records(self, study: Study, records: Sequence[Record]) -> None:
+        """Print when a study ends, or when it was quiet for a while."""
+        standing = self._standings[study.key]
+        for record in records:
+            standing.take(record)
+            self._fresh += record["kind"] == "observation" and record["at"] >= self._start
+        if any(record["kind"] == "end" for record in records):
+            self._print(f"{study.key}: {standing.done}/{standing.total} trials, {note([standing])}")
+        elif time.monotonic() - self._last > LINE_SECONDS:
+            self._print(self._overall())
+
+    def _overall(self) -> str:
+        standings = list(self._standings.values())
+        done, total = sum(s.done for s in standings), sum(s.total for s in standings)
+        rate = self._fresh / max(time.time() - self._start, 1e-9)
+        left = f"{(total - done) / rate:.0f} s left, " if rate else ""
+        return f"{done}/{total} trials, {rate:.1f}/s, {left}{note(standings)}"
+
+    def _print(self, line: str) -> None:
+        self._last = time.monotonic()
+        self._console.print(line, highlight=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Nothing to tidy up."""
+
+
+def note(standings: Sequence[Standing]) -> str:
+    """Best true value so far, suspects, lies."""
+    best = max(s.best for s in standings)
+    shown = "-" if best == float("-inf") else f"{best:.4g}"
+    suspects, corrupted = sum(s.suspects for s in standings), sum(s.corrupted for s in standings)
+    return f"best {shown}, {suspects} suspect, {corrupted} corrupted"
+
+
+def progress(run: Run, console: Console) -> Bars | Lines:
+    """What suits the output."""
+    return Bars(run, console) if console.is_terminal else Lines(run, console)

@@ -1,0 +1,70 @@
+"""One session of a run: its studies executed while MLflow follows and the clock is kept."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pandas import DataFrame
+
+from orchestrator.campaign.campaign import Campaign, find
+from orchestrator.campaign.runs import Run, storage_root
+from orchestrator.engine.runner import execute, start
+from orchestrator.engine.watch import Listener
+from orchestrator.review.report import trials_frame
+from orchestrator.review.timing import timed
+from orchestrator.tracking.follower import tracked
+
+
+def run(
+    campaign: Campaign | Mapping[str, Any] | str | Path,
+    *,
+    name: str | None = None,
+    root: str | Path | None = None,
+    ray: bool = True,
+    address: str | None = None,
+    listeners: Sequence[Listener] = (),
+    **overrides: Any,
+) -> DataFrame:
+    """Run a campaign to its end and return one row per trial, regret included.
+
+    `campaign` is a Campaign, a mapping, a file or a shipped name; `overrides` replace its keys. With `ray=False` all
+    of it happens in the calling process. Studies that could not be finished are named in a RuntimeError.
+    """
+    campaign, paths = _load(campaign, overrides)
+    started = start(campaign, root=root, name=name, paths=paths, address=address)
+    return _finish(started, ray=ray, address=address, listeners=listeners)
+
+
+def resume(
+    name: str,
+    *,
+    root: str | Path | None = None,
+    ray: bool = True,
+    address: str | None = None,
+    listeners: Sequence[Listener] = (),
+) -> DataFrame:
+    """Continue a run from its journals and return one row per trial, as `run` does."""
+    return _finish(Run.open(storage_root(root), name), ray=ray, address=address, listeners=listeners)
+
+
+def _load(
+    campaign: Campaign | Mapping[str, Any] | str | Path, overrides: Mapping[str, Any]
+) -> tuple[Campaign, list[str]]:
+    """The campaign, and where its import paths are looked for: beside its file, and in the working directory."""
+    if isinstance(campaign, Campaign):
+        return Campaign.from_dict(campaign.to_dict(), overrides), [os.getcwd()]
+    if isinstance(campaign, Mapping):
+        return Campaign.from_dict({"name": "campaign"} | dict(campaign), overrides), [os.getcwd()]
+    return Campaign.load(campaign, overrides), [str(find(campaign).parent.resolve()), os.getcwd()]
+
+
+def _finish(run: Run, **options: Any) -> DataFrame:
+    with timed(run) as mark, tracked(run):
+        mark("running")
+        ending = execute(run, **options)
+        mark("ran")
+        mark("reported")
+    if ending.errors:
+        raise RuntimeError("; ".join(f"{key}: {reason}" for key, reason in ending.errors.items()))
+    return trials_frame(run)

@@ -1,0 +1,1 @@
+"""MLflow: what is written, by whom, and the server that shows it."""

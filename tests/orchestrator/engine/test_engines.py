@@ -1,0 +1,239 @@
+"""Studies on a real Ray: both engines agree, and neither lost processes nor a lost adversary change what is true."""
+
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from faulty import calls
+
+from orchestrator import session
+from orchestrator.campaign.campaign import Campaign
+from orchestrator.campaign.runs import Run
+from orchestrator.campaign.study import Component, Study
+from orchestrator.engine import runner
+from orchestrator.engine.history import observations_of, records_of
+from orchestrator.engine.journal import FileJournal, observations, read
+from orchestrator.engine.trial import Ledger
+
+pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
+HERE = str(Path(__file__).parents[1])
+
+
+def parallel(study: Study, folder: Path) -> list[dict]:
+    """Run a study with trial actors, directed from this process."""
+    import ray
+
+    from orchestrator.engine.parallel import run_parallel
+
+    journal = FileJournal(folder / "study.jsonl")
+    node = ray.get_runtime_context().get_node_id()
+    try:
+        assert run_parallel(study, journal, folder / "ledger.jsonl", node=node, paths=[HERE])
+    finally:
+        journal.close()
+    return read(folder / "study.jsonl")
+
+
+def points(records):
+    return [(o.number, o.x, o.y, o.y_true, o.value, o.corrupted, o.weight) for o in observations(records)]
+
+
+def start(folder: Path, **campaign) -> Run:
+    plan = {"name": "test", "algorithms": "random", "initial": 2, "trials": 4, "resources": {"cpus": 1}} | campaign
+    return runner.start(Campaign.from_dict(plan), root=folder / "runs", paths=[HERE])
+
+
+def objective(folder: Path, **options):
+    return {"name": "faulty:Faulty", "folder": str(folder)} | options
+
+
+def assert_settled_once(records, study: Study) -> None:
+    """Each trial is suggested once and settled once, and tries stay within bounds."""
+    kinds = Counter((r["kind"], r["number"]) for r in records if r["kind"] in ("suggestion", "observation"))
+    assert kinds == {(kind, n): 1 for kind in ("suggestion", "observation") for n in range(study.total)}
+    tries = Counter(r["number"] for r in records if r["kind"] == "failure")
+    assert all(n <= study.retries + 1 for n in tries.values())
+
+
+def test_with_one_worker_both_engines_give_the_same_trials(tmp_path):
+    study = Study(
+        Component("a2-rcgp-ucb"), Component("forrester"), Component("clairvoyant", {"budget": 3}), trials=6, initial=3
+    )
+    from orchestrator.engine.sequential import run_sequential
+
+    journal = FileJournal(tmp_path / "sequential.jsonl")
+    run_sequential(study, journal, in_caller=True)
+    journal.close()
+    assert points(parallel(study, tmp_path)) == points(read(tmp_path / "sequential.jsonl"))
+
+
+def test_trial_actors_survive_what_their_trials_do(tmp_path):
+    faults = {"2": "kill", "4": "exit", "6": "stop", "8": "raise", "9": "str"}
+    study = Study(
+        Component("random"),
+        Component("faulty:Faulty", {"folder": str(tmp_path), "faults": faults}),
+        Component("crash", {"value": -5.0, "budget": 2}),
+        trials=8,
+        initial=2,
+        workers=2,
+        retries=1,
+        trial_seconds=2.0,
+        cpus=0.5,
+    )
+    records = parallel(study, tmp_path)
+    assert_settled_once(records, study)
+    assert len(calls(tmp_path)) == study.total + len(faults)
+    reasons = Counter(r["reason"] for r in records if r["kind"] == "failure")
+    assert reasons["its process died"] == 2
+    assert reasons["over the time limit of 2 s"] == 1
+    assert reasons["ZeroDivisionError: on cue"] == 1
+    assert sum(o.corrupted for o in observations(records)) == 2
+    processes = {pid for _, pid in calls(tmp_path)}
+    assert len(processes) <= 2 + 3, "actors are reused: a new one only for each that was lost"
+
+
+def test_a_killed_adversary_neither_refills_nor_forgets(tmp_path):
+    import ray
+
+    study = Study(
+        Component("random"),
+        Component("faulty:Faulty", {"folder": str(tmp_path), "seconds": 0.15}),
+        Component("crash", {"value": -5.0, "budget": 3}),
+        trials=14,
+        initial=2,
+        workers=2,
+        cpus=0.5,
+    )
+    kills, over = [], threading.Event()
+
+    def assassin() -> None:
+        """SIGKILL the adversary's process as soon as it is back, three times."""
+        while len(kills) < 3 and not over.wait(0.5):
+            try:
+                name = next(n for n in ray.util.list_named_actors() if n.startswith(f"adversary of {tmp_path}"))
+                actor = ray.get_actor(name)
+                os.kill(ray.get(actor.pid.remote(), timeout=5), signal.SIGKILL)
+            except (StopIteration, ValueError, ray.exceptions.RayError, ProcessLookupError):
+                continue
+            kills.append(time.monotonic())
+
+    thread = threading.Thread(target=assassin)
+    thread.start()
+    try:
+        records = parallel(study, tmp_path)
+    finally:
+        over.set()
+        thread.join()
+    assert len(kills) >= 2
+    assert_settled_once(records, study)
+    charges = [r for r in read(tmp_path / "ledger.jsonl") if r["kind"] == "charge"]
+    assert sorted(r["number"] for r in charges) == list(range(2, 16)), "every decision once"
+    assert sum(r["corrupted"] for r in charges) == 3
+    assert [r["number"] for r in charges if r["corrupted"]] == [
+        r["number"] for r in records if r["kind"] == "charge"
+    ], "overspend 0"
+
+
+def test_a_ledger_that_dies_before_or_after_writing_pays_once(tmp_path, monkeypatch):
+    study = Study(Component("random"), Component("forrester"), Component("crash", {"budget": 2}), trials=9, initial=1)
+    ledger = Ledger(study, tmp_path / "l")
+    first = ledger.answer(1, 0, (0.5,), 1.0)
+    monkeypatch.setattr(ledger._journal, "append", lambda *r: (_ for _ in ()).throw(RuntimeError("dies here")))
+    with pytest.raises(RuntimeError):
+        ledger.answer(2, 0, (0.5,), 1.0)  # decided, never written, never told
+    ledger._journal.close()
+    reborn = Ledger(study, tmp_path / "l")
+    assert reborn.answer(1, 1, (0.5,), 1.0) == first
+    assert [reborn.answer(n, 0, (0.5,), 1.0).corrupted for n in range(2, 9)] == [True] + [False] * 6
+
+
+def test_a_trial_that_completes_twice_or_was_never_started_leaves_one_row(tmp_path):
+    from orchestrator.engine.build import build_objective
+    from orchestrator.engine.conductor import Conductor
+    from orchestrator.engine.parallel import StudySearch
+    from orchestrator.engine.trial import Outcome
+
+    study = Study(Component("random"), Component("forrester"), trials=3, initial=2, workers=2)
+    journal = FileJournal(tmp_path / "j")
+    search = StudySearch(Conductor(study, build_objective(study), journal, shared=True), None, float("inf"))
+    first, second = search.suggest("a"), search.suggest("b")
+    assert (first["number"], second["number"], search.suggest("c")) == (0, 1, None), "two workers, two trials"
+    outcome = Outcome(1.0, 1.0, 1.0, False, 0.1, "here")
+    for trial in ("b", "b", "never", "a", "b"):
+        search.on_trial_complete(trial_id=trial, result={"outcome": outcome}, error=False)
+    search.on_trial_complete(trial_id="a", error=True)
+    assert [o.number for o in observations(read(tmp_path / "j"))] == [1, 0]
+    assert search.suggest("d")["number"] == 2
+    journal.close()
+
+
+def test_the_killer_kills_the_evaluating_process(tmp_path):
+    study = Study(
+        Component("random"),
+        Component("faulty:Faulty", {"folder": str(tmp_path)}),
+        Component("killer", {"budget": 2}),
+        trials=4,
+        initial=2,
+        workers=2,
+        retries=1,
+        cpus=0.5,
+    )
+    records = parallel(study, tmp_path)
+    assert_settled_once(records, study)
+    assert [r["reason"] for r in records if r["kind"] == "failure"] == ["killed by the adversary"] * 2
+    assert sum(r["kind"] == "charge" for r in records) == 2
+    assert not any(o.failed or o.corrupted for o in observations(records)), "the second try brings the truth"
+
+
+def test_a_campaign_of_studies_survives_what_its_trials_do(tmp_path):
+    faults = {"1": "kill", "3": "exit", "4": "stop", "5": "raise"}
+    run = start(
+        tmp_path,
+        objective=objective(tmp_path, faults=faults),
+        adversaries=[{"name": "crash", "budget": 1, "value": -5.0}],
+        limits={"trial_seconds": 2.0},
+        retries=1,
+    )
+    ending = runner.execute(run)
+    assert ending == runner.Ending()
+    (study,) = run.studies
+    records = records_of(run, study)
+    assert_settled_once(records, study)
+    assert len(calls(tmp_path)) == study.total + len(faults)
+    assert any(r.get("reason") == "over the time limit of 2 s" for r in records)
+    assert sum(o.corrupted for o in observations_of(run, study)) == 1
+
+
+def test_a_trial_that_always_kills_its_process_fails_once(tmp_path):
+    run = start(tmp_path, objective=objective(tmp_path, faults={"2": "exit"}, times=99), retries=1, crash_value=-7.0)
+    assert runner.execute(run) == runner.Ending()
+    found = observations_of(run, run.studies[0])
+    assert [(o.number, o.y) for o in found if o.failed] == [(2, -7.0)]
+    assert len(calls(tmp_path)) == 6 + 1
+
+
+def test_a_parallel_campaign_goes_through_the_runner_and_comes_back_as_a_frame(tmp_path):
+    frame = session.run(
+        {"name": "p", "objective": "forrester", "algorithms": ["gp-ucb"], "trials": 6, "initial": 4, "workers": 2},
+        root=tmp_path,
+        adversaries=["crash"],
+        seeds=[3],
+        tracking={"enabled": False},
+    )
+    assert list(frame["number"]) == list(range(10))
+    assert frame["corrupted"].sum() == 1
+    assert frame["cumulative_regret"].is_monotonic_increasing
+
+
+def test_without_ray_and_with_it_the_trials_are_the_same(tmp_path):
+    plan = {"name": "same", "objective": "forrester", "algorithms": ["gp-ucb", "random"], "trials": 5, "seeds": 2}
+    columns = ["study", "number", "param.x", "y", "y_true", "value", "corrupted", "weight", "cumulative_regret"]
+    options = {"adversaries": ["crash"], "tracking": {"enabled": False}}
+    here = session.run(plan, root=tmp_path / "a", ray=False, **options)
+    there = session.run(plan, root=tmp_path / "b", **options)
+    assert here[columns].equals(there[columns])
+    assert len(here) == 4 * 10

@@ -1,0 +1,86 @@
+"""Views of a run: they hear everything once, and cannot hurt what they look at."""
+
+import io
+import json
+from pathlib import Path
+
+from rich.console import Console
+
+from orchestrator.campaign.campaign import Campaign
+from orchestrator.campaign.runs import Run
+from orchestrator.engine import runner
+from orchestrator.engine.history import records_of
+from orchestrator.review.progress import Bars, Lines
+
+PLAN = {
+    "name": "w",
+    "objective": "forrester",
+    "algorithms": ["random"],
+    "seeds": 2,
+    "trials": 4,
+    "adversaries": ["crash"],
+}
+
+
+class Ear:
+    def __init__(self) -> None:
+        self.heard: dict[str, list[int]] = {}
+        self.closed = 0
+
+    def on_records(self, study, records):
+        self.heard.setdefault(study.key, []).extend(r["seq"] for r in records)
+
+    def close(self):
+        self.closed += 1
+
+
+class Broken(Ear):
+    def on_records(self, study, records):
+        super().on_records(study, records)
+        raise ConnectionError("the server is down")
+
+
+def start(folder: Path, **changes) -> Run:
+    return runner.start(Campaign.from_dict(PLAN | changes), root=folder)
+
+
+def test_a_listener_hears_every_record_once_and_a_broken_one_is_dropped(tmp_path):
+    run, ear, broken = start(tmp_path), Ear(), Broken()
+    assert runner.execute(run, ray=False, listeners=[broken, ear]) == runner.Ending()
+    assert ear.heard == {s.key: list(range(len(records_of(run, s)))) for s in run.studies}
+    assert ear.closed == 1
+    assert len(broken.heard) == 1, "it failed once and was not asked again"
+
+
+def test_on_resume_a_listener_hears_the_past_first(tmp_path):
+    run = start(tmp_path)
+    runner.execute(run, ray=False)
+    ear = Ear()
+    runner.execute(Run.open(tmp_path, "w"), ray=False, listeners=[ear])
+    assert ear.heard == {s.key: list(range(len(records_of(run, s)))) for s in run.studies}
+
+
+def test_lines_tell_how_each_study_ended(tmp_path):
+    run, out = start(tmp_path), io.StringIO()
+    runner.execute(run, ray=False, listeners=[Lines(run, Console(file=out))])
+    for study in run.studies:
+        assert f"{study.key}: 9/9 trials, best " in out.getvalue()
+    assert "1 corrupted" in out.getvalue()
+
+
+def test_bars_show_every_study_and_one_bar_is_enough_for_many(tmp_path):
+    few, many = start(tmp_path / "few"), start(tmp_path / "many", seeds=13)
+    for run, rows in ((few, 3), (many, 1)):
+        out = io.StringIO()
+        runner.execute(run, ray=False, listeners=[Bars(run, Console(file=out, force_terminal=True, width=120))])
+        shown = out.getvalue()
+        assert f"{9 * len(run.studies)}/{9 * len(run.studies)}" in shown.replace(" ", "")
+        assert (few.studies[0].key in shown) is (rows > 1)
+
+
+def test_a_run_is_found_again_as_it_was_started(tmp_path):
+    run = start(tmp_path)
+    again = Run.open(tmp_path, "w")
+    assert again.campaign == run.campaign
+    assert again.paths == run.paths
+    assert json.loads((run.folder / "run.json").read_text())["campaign"]["trials"] == 4

@@ -1,0 +1,271 @@
+"""Tune space <-> unit cube: every kind of domain, round trips, and one clear line for each bad one."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ray import tune
+from ray.tune.impl.placeholder import create_resolvers_map, inject_placeholders
+from ray.tune.search.sample import Float, Integer, LogUniform
+
+from orchestrator.search.plain import from_plain, to_plain
+from orchestrator.search.space import Choice, Number, TuneSpace
+
+EVERY_KIND: dict[str, Any] = {
+    "uniform": tune.uniform(-2.0, 3.0),
+    "quniform": tune.quniform(0.0, 1.0, 0.1),
+    "loguniform": tune.loguniform(1e-5, 1e-1),
+    "qloguniform": tune.qloguniform(0.5, 64.0, 0.5),
+    "randint": tune.randint(2, 9),
+    "qrandint": tune.qrandint(8, 64, 8),
+    "lograndint": tune.lograndint(1, 1000),
+    "qlograndint": tune.qlograndint(10, 1000, 10),
+    "words": tune.choice(["relu", "tanh", None]),
+    "two": tune.choice(["sgd", "adam"]),
+    "sizes": tune.choice([128, 16, 64, 32]),
+    "nested values": tune.choice([{"depth": 1}, {"depth": 2, "wide": True}, (3, 4)]),
+    "constant": 7,
+    "only": tune.choice(["sole"]),
+    "deep": {"inner": {"x": tune.uniform(0, 1)}, "kept": "yes"},
+    "layers": [tune.randint(1, 5), "fixed", (tune.uniform(0, 1), 3)],
+}
+
+
+def cube_points(space: TuneSpace, count: int, seed: int = 0) -> np.ndarray:
+    return space.project(np.random.default_rng(seed).random((count, space.dim)))
+
+
+def test_every_kind_of_domain_has_its_coordinates() -> None:
+    space = TuneSpace.parse(EVERY_KIND)
+    widths = {d.name: d.width for d in space.dimensions}
+    assert widths["words"] == 3
+    assert widths["nested values"] == 3
+    assert widths["two"] == widths["sizes"] == 1
+    assert not {"constant", "only", "deep/kept", "layers/1"} & set(widths)
+    assert {"deep/inner/x", "layers/0", "layers/2/0"} < set(widths)
+    assert space.dim == sum(widths.values()) == len(widths) + 4
+
+
+def test_every_projected_point_is_a_fixed_point_and_a_round_trip() -> None:
+    space = TuneSpace.parse(EVERY_KIND)
+    points = cube_points(space, 300)
+    np.testing.assert_array_equal(space.project(points), points)
+    for x in points:
+        np.testing.assert_array_equal(space.encode(space.config(x)), x)
+
+
+def test_values_are_ones_that_tune_itself_could_draw() -> None:
+    space = TuneSpace.parse(EVERY_KIND)
+    configs = [space.config(x) for x in cube_points(space, 2000)]
+    tried = {name: {json.dumps(c[name]) for c in configs} for name in EVERY_KIND}
+    assert tried["randint"] == {str(v) for v in range(2, 9)}
+    assert tried["qrandint"] == {str(v) for v in range(8, 65, 8)}
+    assert tried["quniform"] == {json.dumps(round(v / 10, 1)) for v in range(11)}
+    assert tried["sizes"] == {"16", "32", "64", "128"}
+    assert tried["words"] == {'"relu"', '"tanh"', "null"}
+    assert all(1 <= c["lograndint"] <= 999 and c["qlograndint"] % 10 == 0 for c in configs)
+    assert all(c["qloguniform"] % 0.5 == 0 and 0.5 <= c["qloguniform"] <= 64 for c in configs)
+    assert all(c["constant"] == 7 and c["only"] == "sole" and c["deep"]["kept"] == "yes" for c in configs)
+    assert all(c["layers"][1] == "fixed" and c["layers"][2][1] == 3 for c in configs)
+    assert {type(c["randint"]) for c in configs} == {int}
+    assert {type(c["nested values"]) for c in configs} == {dict, tuple}
+
+
+@pytest.mark.parametrize("domain", [tune.randint(0, 5), tune.choice(list("abcde")), tune.choice([1, 2, 3, 4, 5])])
+def test_a_uniform_cube_gives_every_value_the_same_share(domain: Any) -> None:
+    space = TuneSpace.parse({"p": domain})
+    drawn = [space.config(x)["p"] for x in cube_points(space, 5000)]
+    shares = [drawn.count(value) / len(drawn) for value in set(drawn)]
+    assert len(shares) == 5
+    assert max(shares) - min(shares) < 0.05
+
+
+def test_a_logarithm_gives_every_decade_the_same_share() -> None:
+    space = TuneSpace.parse({"p": tune.loguniform(1e-4, 1.0)})
+    decades = [math.floor(math.log10(space.config(x)["p"])) for x in cube_points(space, 4000)]
+    assert max(decades.count(d) / 4000 for d in range(-4, 0)) < 0.28
+
+
+def test_categories_are_equally_far_and_sizes_are_not() -> None:
+    words = TuneSpace.parse({"p": tune.choice(["a", "b", "c"])})
+    a, b, c = (words.encode({"p": v}) for v in "abc")
+    assert np.linalg.norm(a - b) == np.linalg.norm(b - c) == np.linalg.norm(a - c) > 0
+    sizes = TuneSpace.parse({"p": tune.choice([64, 16, 32])})
+    small, middle, large = (sizes.encode({"p": v})[0] for v in (16, 32, 64))
+    assert small < middle < large
+
+
+def test_equal_looking_categories_of_different_kinds_stay_apart() -> None:
+    space = TuneSpace.parse({"p": tune.choice([1, True, "1", None, "None"])})
+    assert [space.config(space.encode({"p": v}))["p"] for v in (1, True, "1", None, "None")] == [
+        1,
+        True,
+        "1",
+        None,
+        "None",
+    ]
+    assert type(space.config(space.encode({"p": True}))["p"]) is bool
+
+
+def test_a_suggestion_leaves_constants_to_tune_but_fills_lists() -> None:
+    space = TuneSpace.parse(EVERY_KIND)
+    suggestion = space.varying(space.config(cube_points(space, 1)[0]))
+    assert "constant" not in suggestion
+    assert set(suggestion["deep"]) == {"inner"}
+    assert suggestion["layers"][1] == "fixed"
+    assert set(space.names) <= {name.replace("|", "/") for name in flat(suggestion)} | {"nested values"}
+
+
+def flat(config: Any, prefix: str = "") -> list[str]:
+    items = config.items() if isinstance(config, dict) else enumerate(config)
+    names = []
+    for key, value in items:
+        name = f"{prefix}{key}"
+        names += flat(value, f"{name}/") if isinstance(value, dict | list | tuple) and value else [name]
+    return names
+
+
+def test_nested_and_slashed_configs_mean_the_same_point() -> None:
+    space = TuneSpace.parse({"a": {"b": tune.uniform(0, 1)}, "c": [tune.uniform(0, 1)]})
+    nested, slashed = space.encode({"a": {"b": 0.25}, "c": [0.5]}), space.encode({"a/b": 0.25, "c/0": 0.5})
+    np.testing.assert_array_equal(nested, slashed)
+
+
+def test_state_is_strict_json_and_brings_the_space_back() -> None:
+    space = TuneSpace.parse(EVERY_KIND)
+    text = json.dumps(space.state_dict(), allow_nan=False)
+    again = TuneSpace.from_state(json.loads(text))
+    points = cube_points(space, 20)
+    np.testing.assert_array_equal(again.project(points), points)
+    assert [again.config(x) for x in points] == [space.config(x) for x in points]
+    assert space.difference(again) is None
+
+
+def test_a_change_of_the_space_is_named() -> None:
+    old = TuneSpace.parse({"lr": tune.loguniform(1e-4, 0.1), "depth": tune.randint(1, 5)})
+    new = TuneSpace.parse({"lr": tune.loguniform(1e-4, 1.0), "depth": tune.randint(1, 5)})
+    gone = TuneSpace.parse({"lr": tune.loguniform(1e-4, 0.1)})
+    assert old.difference(new) == (
+        "lr was a number in [0.0001, 0.1] on a log scale and is a number in [0.0001, 1.0] on a log scale"
+    )
+    assert str(old.difference(gone)).endswith("and is absent")
+
+
+def test_opaque_values_are_saved_by_type_and_ask_for_the_space_on_restore() -> None:
+    space = TuneSpace.parse({"kernel": tune.choice([np.sin, np.cos]), "x": tune.uniform(0, 1)})
+    state = json.loads(json.dumps(space.state_dict(), allow_nan=False))
+    with pytest.raises(ValueError, match="pass `param_space` when restoring"):
+        TuneSpace.from_state(state)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+        lambda inner: (
+            st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(st.text() | st.integers(), inner, max_size=3)
+        ),
+        max_leaves=8,
+    )
+)
+def test_plain_data_survives_strict_json(value: Any) -> None:
+    assert from_plain(json.loads(json.dumps(to_plain(value), allow_nan=False))) == value
+
+
+@settings(deadline=None)
+@given(
+    st.floats(-1e6, 1e6),
+    st.floats(1e-3, 1e6),
+    st.floats(0, 1),
+)
+def test_any_float_range_stays_inside_its_bounds(low: float, extent: float, u: float) -> None:
+    space = TuneSpace.parse({"p": tune.uniform(low, low + extent)})
+    value = space.config(np.array([u]))["p"]
+    assert low <= value <= low + extent
+    assert abs(space.encode({"p": value})[0] - u) < 1e-6
+
+
+@settings(deadline=None)
+@given(st.integers(1, 10**6), st.integers(2, 10**9), st.booleans(), st.floats(0, 1))
+def test_any_integer_range_gives_integers_inside_it(low: int, extent: int, log: bool, u: float) -> None:
+    make = tune.lograndint if log else tune.randint
+    space = TuneSpace.parse({"p": make(low, low + extent)})
+    value = space.config(np.array([u]))["p"]
+    assert low <= value < low + extent
+    assert space.config(space.encode({"p": value}))["p"] == value
+
+
+def log_from_zero() -> Float:
+    domain = Float(0.0, 1.0)  # tune.loguniform refuses this itself; a hand-made domain must not slip through
+    domain.set_sampler(Float._LogUniform())
+    assert isinstance(domain.get_sampler(), LogUniform)
+    return domain
+
+
+BAD_SPACES = {
+    "empty": ({}, "The search space is empty"),
+    "only constants": ({"a": 1, "b": tune.choice([2])}, "The search space is empty"),
+    "low = high": ({"a": tune.uniform(1, 1)}, "a has low = 1 >= high = 1"),
+    "low > high": ({"a": {"b": tune.randint(5, 2)}}, "a/b has low = 5 >= high = 2"),
+    "nan bound": ({"a": Float(math.nan, 1.0)}, "a has the bound nan"),
+    "infinite bound": ({"a": Float(0.0, math.inf)}, "a has the bound inf"),
+    "string bound": ({"a": Integer("1e-3", 5)}, "a has the bound '1e-3'"),
+    "log from zero": ({"a": log_from_zero()}, "a has a log scale and low = 0"),
+    "grid": ({"a": tune.grid_search([1, 2])}, "a is a grid_search"),
+    "sample_from": ({"a": tune.sample_from(lambda: 1)}, "a is a sample_from"),
+    "eval": ({"a": {"eval": "1"}}, "a is a sample_from"),
+    "randn": ({"a": tune.randn(0, 1)}, "a is a randn"),
+    "qrandn": ({"a": tune.qrandn(0, 1, 0.5)}, "a is a randn"),
+    "choice of nothing": ({"a": tune.choice([])}, "a is a choice of nothing"),
+    "large step": ({"a": tune.qrandint(0, 3, 5)}, "a has a step of 5 in a range of 3"),
+    "nested domain": ({"a": tune.choice([{"b": tune.uniform(0, 1)}, 2])}, "a has a domain inside a choice"),
+    "domain in choice": ({"a": tune.choice([tune.uniform(0, 1), 2])}, "a has a domain inside a choice"),
+    "slash": ({"a/b": tune.uniform(0, 1), "a": {"b": tune.uniform(0, 1)}}, "a/b names two parameters"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_SPACES)
+def test_a_bad_space_gets_one_line_that_names_the_parameter(case: str) -> None:
+    spec, expected = BAD_SPACES[case]
+    with pytest.raises(ValueError, match="^" + expected.replace("(", r"\(")) as caught:
+        TuneSpace.parse(spec)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_sample_from_behind_tunes_placeholder_is_found_too() -> None:
+    spec = {"deep": {"a": tune.sample_from(lambda: 1)}, "x": tune.uniform(0, 1)}
+    with pytest.raises(ValueError, match="^deep/a is a sample_from"):
+        TuneSpace.parse(inject_placeholders(spec, create_resolvers_map()))
+
+
+BAD_POINTS = {
+    "missing": ({"lr": 0.1, "n": 2}, "act is missing"),
+    "below": ({"lr": 1e-9, "n": 2, "act": "a"}, "lr = 1e-09 is outside [0.001, 1]"),
+    "excluded end": ({"lr": 0.1, "n": 5, "act": "a"}, "n = 5 is outside [1, 4]"),
+    "between steps": ({"lr": 0.1, "n": 2.5, "act": "a"}, "n = 2.5 is not a multiple of its step 1"),
+    "text": ({"lr": "1e-3", "n": 2, "act": "a"}, "lr = '1e-3' is not a number"),
+    "nan": ({"lr": math.nan, "n": 2, "act": "a"}, "lr = nan is outside"),
+    "flag": ({"lr": True, "n": 2, "act": "a"}, "lr = True is not a number"),
+    "category": ({"lr": 0.1, "n": 2, "act": "z"}, "act = 'z' is none of ['a', 'b', 'c']"),
+    "unknown key": ({"lr": 0.1, "n": 2, "act": "a", "momentum": 1}, "momentum is no parameter of the space"),
+}
+
+
+@pytest.mark.parametrize("case", BAD_POINTS)
+def test_a_point_outside_the_space_names_key_value_and_bound(case: str) -> None:
+    space = TuneSpace.parse(
+        {"lr": tune.loguniform(1e-3, 1), "n": tune.randint(1, 5), "act": tune.choice(["a", "b", "c"])}
+    )
+    point, expected = BAD_POINTS[case]
+    with pytest.raises(ValueError, match="is") as caught:
+        space.encode_checked(point)
+    assert str(caught.value).startswith(expected)
+
+
+def test_dimensions_are_frozen_data() -> None:
+    with pytest.raises(AttributeError):
+        Number("a", 0.0, 1.0).low = 2.0  # type: ignore[misc]
+    assert Choice("a", ("x", "y")) == Choice("a", ("x", "y"))
