@@ -71,7 +71,12 @@ class Machine:
         env = {"HOME": str(self.home), "USER": USER, "LOGNAME": USER, "PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
         inside = ["nsenter", f"--target={self.init.pid}", "--all", f"--wd={cwd or self.home}"]
         done = subprocess.run(
-            [*inside, *command], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            [*inside, *command],
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
         assert done.returncode == 0 or not check, f"{self.name}: {' '.join(command)}\n{done.stdout}"
         return done
@@ -118,7 +123,8 @@ def _boot(folder: Path, name: str, address: str) -> Machine:
     machine = Machine(name, address, home, subprocess.Popen(unshare))
     deadline = time.monotonic() + 30
     while not (home / "etc/ready").exists():
-        assert machine.process.poll() is None and time.monotonic() < deadline, f"{name} did not start"
+        assert machine.process.poll() is None, f"{name} did not start"
+        assert time.monotonic() < deadline, f"{name} takes too long to start"
         time.sleep(0.05)
     return machine
 
@@ -130,7 +136,15 @@ def _connect(laptop: Machine, others: list[Machine]) -> None:
     laptop.run("ip", "link", "set", "lan", "up")
     for machine in others:
         wire = ["name", machine.name, "type", "veth", "peer", "name", "eth0", "netns", str(machine.init.pid)]
-        subprocess.run(["ip", "link", "add", *wire, ], check=True)
+        subprocess.run(
+            [
+                "ip",
+                "link",
+                "add",
+                *wire,
+            ],
+            check=True,
+        )
         subprocess.run(["ip", "link", "set", machine.name, "netns", str(laptop.init.pid)], check=True)
         laptop.run("ip", "link", "set", machine.name, "master", "lan", "up")
         machine.run("ip", "address", "add", f"{machine.address}/24", "dev", "eth0")

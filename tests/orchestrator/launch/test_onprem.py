@@ -1,7 +1,6 @@
 """The on-premise file, launched for real: two machines and a laptop, `ray up` to `ray down`, over SSH."""
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -75,7 +74,9 @@ def test_the_file_as_it_is_runs_a_campaign_brings_it_back_and_leaves_nothing_beh
     ray("get-auth-token", "--generate")
     assert "nothing wrong" in laptop.run(ORCHESTRATE, "check", FILE, cwd=project).stdout
     ray("up", "--yes", FILE)
-    assert eventually(lambda: "Active:\n 2 local.cluster.node" in ray("exec", FILE, "ray status").replace("\r", ""), 120)
+    assert eventually(
+        lambda: "Active:\n 2 local.cluster.node" in ray("exec", FILE, "ray status").replace("\r", ""), 120
+    )
 
     (project / "where.py").write_text(WHERE)
     found = ray("submit", FILE, "where.py").split("found ")[1].splitlines()[0]
