@@ -72,7 +72,18 @@ def check_pytest(words: list[str]) -> None:
 
 
 def check_ray(words: list[str]) -> None:
-    assert words[0] in ("up", "down", "exec", "rsync-down", "attach", "submit")
+    """Let Ray's own command line parse the arguments."""
+    from ray.scripts.scripts import cli
+
+    said = words[: words.index(">")] if ">" in words else words
+    with cli.make_context("ray", list(said), resilient_parsing=True) as context:
+        name, command, rest = cli.resolve_command(context, said)
+        command.make_context(name, rest, parent=context)
+    check_cluster(words)
+
+
+def check_cluster(words: list[str]) -> None:
+    """Cluster files that exist, and what is to be run there."""
     assert all((ROOT / word).exists() for word in words if word.startswith("cluster") and word.endswith(".yaml"))
     for inner in words:
         if "orchestrate " in inner:
@@ -92,6 +103,8 @@ KNOWN: dict[str, Callable[[list[str]], None]] = {
     "jupyter": check_files,
     "pre-commit": check_files,
     "pip": check_files,
+    "kubectl": check_cluster,
+    **dict.fromkeys(("aws", "chmod", "docker", "ssh-copy-id", "ssh-keygen"), check_files),  # not ours to check
 }
 
 

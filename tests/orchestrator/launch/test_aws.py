@@ -6,10 +6,8 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import boto3
 import pytest
 import yaml
-from moto import mock_aws
 
 ROOT = Path(__file__).parents[3]
 REGION = "us-west-2"
@@ -46,6 +44,7 @@ class Account:
     """An AWS account, the home of somebody who launches from it, and cluster.yaml as Ray completed it for both."""
 
     ec2: Any
+    iam: Any
     home: Path
     config: dict[str, Any]
 
@@ -53,6 +52,8 @@ class Account:
 @pytest.fixture(scope="module")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
     """An empty account and the first half of `ray up`: key pair, role, subnets and security group."""
+    import boto3
+    from moto import mock_aws
     from ray.autoscaler._private.aws import config as aws
     from ray.autoscaler._private.commands import _bootstrap_config
 
@@ -64,7 +65,12 @@ def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Account]:
         patch.setenv("HOME", str(home))
         patch.chdir(home)
         patch.setattr(aws, "time", SimpleNamespace(sleep=lambda seconds: None))  # a role takes its time in AWS only
-        yield Account(boto3.client("ec2", REGION), home, _bootstrap_config(given, no_config_cache=True))
+        yield Account(
+            boto3.client("ec2", REGION),
+            boto3.client("iam", REGION),
+            home,
+            _bootstrap_config(given, no_config_cache=True),
+        )
 
 
 def launch_head(config: dict[str, Any], shell: Shell) -> None:
@@ -98,7 +104,7 @@ def instances(ec2: Any) -> dict[str, dict[str, Any]]:
 
 def test_the_account_gets_a_role_a_key_and_a_group_open_for_ssh_only(account):
     profile = account.config["head_node"]["IamInstanceProfile"]["Arn"].split("/")[-1]
-    attached = boto3.client("iam", REGION).list_attached_role_policies(RoleName=profile)["AttachedPolicies"]
+    attached = account.iam.list_attached_role_policies(RoleName=profile)["AttachedPolicies"]
     assert {policy["PolicyName"] for policy in attached} == {"AmazonEC2FullAccess", "AmazonS3FullAccess"}
     text = (ROOT / "cluster.yaml").read_text()
     assert f"attach-role-policy --role-name {profile}" in text, "these do not let the head look resolve:ssm images up"

@@ -60,8 +60,8 @@ BROKEN = {
     "other Ray": ("2.60.0-py311-gpu", "2.59.1-py311-gpu", "has Ray 2.59.1, requirements.lock has 2.60.0."),
     "other Python": ("2.60.0-py311-gpu", "2.60.0-py39-gpu", "has Python 3.9, the project needs >=3.11."),
     "floating image": ("2.60.0-py311-gpu", "latest-gpu", "names no Ray and Python version"),
-    "Ray pinned elsewhere": ("pip install --quiet boto3", "pip install ray==2.9.0 boto3", "installs Ray 2.9.0"),
-    "lock not installed": ("-r requirements.lock", "ray", "no set-up command installs requirements.lock"),
+    "Ray pinned elsewhere": ("requirements.lock boto3", "requirements.lock ray==2.9.0 boto3", "installs Ray 2.9.0"),
+    "lock not installed": ("requirements.lock", "requirements.txt", "no set-up command installs requirements.lock"),
     "key in the file": ("ssh_user: ubuntu", "ssh_user: ubuntu # AKIAABCDEFGHIJKLMNOP", "holds an AWS access key"),
     "password": ("region: us-west-2\n", "region: us-west-2\n  db_password: hunter2hunter2\n", "holds a secret"),
     "token in the file": ("RAY_AUTH_MODE=token", "RAY_AUTH_MODE=token --env RAY_AUTH_TOKEN=0123456789abcdef", "a secret"),
@@ -98,7 +98,7 @@ def test_a_campaign_that_fits_nowhere_and_a_gpu_it_does_not_need_are_named(broke
 
 MORE = {
     "head address": ("cluster-onprem.yaml", "head_ip:", "head_pi:", "provider.head_ip is missing."),
-    "token of the workers": ("cluster-onprem.yaml", "  - RAY_AUTH_MODE=token", "  - A=1", "the worker starts without"),
+    "token of the workers": ("cluster-onprem.yaml", "    RAY_AUTH_MODE=token", "    A=1", "the worker starts without"),
     "pods' version": ("cluster-kuberay.yaml", "rayVersion: 2.60.0", "rayVersion: 2.59.0", "spec.rayVersion is 2.59.0"),
     "pods' image": ("cluster-kuberay.yaml", "2.60.0-py311", "2.59.0-py311", "head.head.image"),
     "pods' token": ("cluster-kuberay.yaml", "mode: token", "mode: disabled", "spec.authOptions.mode is not token"),
