@@ -1,6 +1,6 @@
 """Who may lie, how often and how. NumPy only."""
 
-from adversaries.adversary import Adversary, Policy, Query, Report
+from adversaries.adversary import Adversary, AdversaryError, Policy, Query, Report
 from adversaries.registry import ADVERSARIES, make_adversary
 
-__all__ = ["ADVERSARIES", "Adversary", "Policy", "Query", "Report", "make_adversary"]
+__all__ = ["ADVERSARIES", "Adversary", "AdversaryError", "Policy", "Query", "Report", "make_adversary"]

@@ -1,8 +1,9 @@
-"""The adversary: a policy that lies, a budget that limits it and a ledger that remembers every answer."""
+"""The adversary: a policy that lies, a budget that limits it, and a memory of every answer."""
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
+from traceback import format_exception_only
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -13,6 +14,20 @@ from adversaries.budget import Budget
 Point = NDArray[np.float64]
 
 
+class AdversaryError(RuntimeError):
+    """A policy that raised, or whose answer is neither None nor a corrupted report."""
+
+
+def is_number(value: Any) -> bool:
+    """Whether `value` is a real number, as Python or NumPy spell it; NaN and infinities are, True and "1" are not."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def one_line(error: BaseException) -> str:
+    """Type and message of an error, even of one whose message cannot be formed."""
+    return " ".join("".join(format_exception_only(error)).split())
+
+
 @dataclass(frozen=True)
 class Report:
     """What the optimizer gets to hear; `kill` asks whoever evaluates to die before it can answer."""
@@ -20,6 +35,10 @@ class Report:
     y: float
     corrupted: bool = False
     kill: bool = False
+
+    def __post_init__(self) -> None:
+        if not is_number(self.y):
+            raise TypeError(f"Report.y must be a number, got {self.y!r:.80} ({type(self.y).__name__})")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,54 +73,27 @@ class Adversary:
     budget: Budget
     trials: int
     optimum: Point | None = None
-    _ledger: dict[int, Report] = field(default_factory=dict, init=False)
+    _answers: dict[int, Report] = field(default_factory=dict, init=False)
     _incumbent: tuple[Point, float] | None = field(default=None, init=False)
 
     @property
     def spent(self) -> int:
         """How many trials were corrupted so far."""
-        return sum(r.corrupted for r in self._ledger.values())
+        return sum(r.corrupted for r in self._answers.values())
 
     @property
     def allowance(self) -> int:
         """How many trials may be corrupted in all."""
         return self.budget.allowance(self.trials, self.trials)
 
-    def corrupt(self, number: int, x: ArrayLike, y_true: float, rng: np.random.Generator) -> float:
-        """The value the optimizer gets to hear."""
-        return self.report(number, x, y_true, rng).y
-
     def report(self, number: int, x: ArrayLike, y_true: float, rng: np.random.Generator) -> Report:
         """The answer for corruptible trial `number`: decided once, then remembered."""
         if number < 0:
             raise ValueError(f"Trial numbers count from 0, got {number}.")
-        if number not in self._ledger:
+        if number not in self._answers:
             query = self._query(number, np.asarray(x, dtype=np.float64), float(y_true))
-            self._ledger[number] = self._decide(query, rng)
-        return self._ledger[number]
-
-    def state_dict(self) -> dict[str, Any]:
-        """The ledger as strict JSON: restoring it neither refills the budget nor changes an answer."""
-        ledger = [_to_plain(n, r) for n, r in sorted(self._ledger.items())]
-        best = self._incumbent
-        return {
-            "adversary": self.name,
-            "ledger": ledger,
-            "incumbent": None if best is None else {"x": best[0].tolist(), "y": _plain_float(best[1])},
-        }
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue where `state_dict` was taken."""
-        if state["adversary"] != self.name:
-            raise ValueError(f"This ledger was kept by adversary {state['adversary']!r}, not by {self.name!r}.")
-        best = state.get("incumbent")
-        self._ledger = dict(_from_plain(entry) for entry in state["ledger"])
-        self._incumbent = None if best is None else (np.array(best["x"], dtype=np.float64), float(best["y"]))
-
-    def describe(self) -> dict[str, Any]:
-        """Name, options and allowance as JSON-able data."""
-        options = {k: _plain(v) for k, v in getattr(self.policy, "__dict__", {}).items()}
-        return {"name": self.name, "options": options, "trials": self.trials, "allowance": self.allowance}
+            self._answers[number] = self._decide(query, rng)
+        return self._answers[number]
 
     def _query(self, number: int, x: Point, y: float) -> Query:
         if self.optimum is not None and x.shape != self.optimum.shape:
@@ -111,25 +103,23 @@ class Adversary:
         return Query(number, self.trials, x, y, self.optimum, self._incumbent[0])
 
     def _decide(self, query: Query, rng: np.random.Generator) -> Report:
-        affordable = self.spent < self.budget.allowance(query.number + 1, self.trials)
-        lie = self.policy.lie(query, rng) if affordable else None
-        return Report(query.y) if lie is None else lie
+        if self.spent >= self.budget.allowance(query.number + 1, self.trials):
+            return Report(query.y)
+        try:
+            return _checked(self.policy.lie(query, rng), query.y)
+        except Exception as error:  # a policy may be anybody's code: whatever it raises, its name comes first
+            where = f"adversary {self.name!r}, corruptible trial {query.number}"
+            raise AdversaryError(f"{where}: {one_line(error)}") from error
 
 
-def _plain_float(y: float) -> float | str:
-    """JSON knows no NaN and no infinity: spell them."""
-    return float(y) if math.isfinite(y) else str(float(y))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return _plain_float(value)
-    return list(value) if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-def _to_plain(number: int, report: Report) -> dict[str, Any]:
-    return {"number": number, "y": _plain_float(report.y), "corrupted": report.corrupted, "kill": report.kill}
-
-
-def _from_plain(entry: Mapping[str, Any]) -> tuple[int, Report]:
-    return int(entry["number"]), Report(float(entry["y"]), bool(entry["corrupted"]), bool(entry.get("kill", False)))
+def _checked(lie: Report | None, truth: float) -> Report:
+    """What a policy answered, as a report that pays for what it changes."""
+    if lie is None:
+        return Report(truth)
+    if not isinstance(lie, Report):
+        raise TypeError(f"lie() must return a Report or None, got {lie!r:.80} ({type(lie).__name__})")
+    report = Report(float(lie.y), bool(lie.corrupted), bool(lie.kill))
+    honest = report.y == truth or (math.isnan(report.y) and math.isnan(truth))
+    if not report.corrupted and (report.kill or not honest):
+        raise ValueError(f"{lie!r:.120} changes the truth {truth!r} and must say corrupted=True")
+    return report

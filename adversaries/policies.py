@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from adversaries.adversary import Point, Query, Report
+from adversaries.adversary import Point, Query, Report, is_number
 
 NON_FINITE = ("nan", "inf", "-inf")
 
@@ -15,12 +15,19 @@ def _lie(y: float) -> Report:
     return Report(float(y), corrupted=True)
 
 
+def _number(owner: str, name: str, value: float) -> None:
+    if not is_number(value):
+        raise ValueError(f"{owner}: {name} must be a number, got {value!r}.")
+
+
 def _share(owner: str, name: str, value: float) -> None:
+    _number(owner, name, value)
     if not 0.0 <= value <= 1.0:
         raise ValueError(f"{owner}: {name} must lie in [0, 1], got {value}.")
 
 
 def _positive(owner: str, name: str, value: float) -> None:
+    _number(owner, name, value)
     if not (math.isfinite(value) and value > 0):
         raise ValueError(f"{owner}: {name} must be positive and finite, got {value}.")
 
@@ -53,6 +60,8 @@ class Clairvoyant:
     high: float = 25.0
 
     def __post_init__(self) -> None:
+        for name in ("near", "far", "low", "high"):
+            _number("clairvoyant", name, getattr(self, name))
         if not 0 <= self.near <= self.far:
             raise ValueError(f"clairvoyant: need 0 <= near <= far, got near={self.near}, far={self.far}.")
 
@@ -74,6 +83,9 @@ class Crash:
 
     value: float = -2.0
 
+    def __post_init__(self) -> None:
+        _number("crash", "value", self.value)
+
     def lie(self, query: Query, rng: np.random.Generator) -> Report:
         """The failure's value."""
         return _lie(self.value)
@@ -93,6 +105,8 @@ class Spike:
     def __post_init__(self) -> None:
         _share("spike", "rate", self.rate)
         _positive("spike", "scale", self.scale)
+        if self.value is not None:
+            _number("spike", "value", self.value)
 
     def lie(self, query: Query, rng: np.random.Generator) -> Report | None:
         """The spike, at random times."""
@@ -138,6 +152,7 @@ class Late:
     def __post_init__(self) -> None:
         _share("late", "start", self.start)
         _positive("late", "near", self.near)
+        _number("late", "value", self.value)
 
     def lie(self, query: Query, rng: np.random.Generator) -> Report | None:
         """`value` near the best true value seen so far, once the wait is over."""
@@ -184,6 +199,9 @@ class Flip:
     """
 
     center: float = 0.0
+
+    def __post_init__(self) -> None:
+        _number("flip", "center", self.center)
 
     def lie(self, query: Query, rng: np.random.Generator) -> Report:
         """The mirror image of the truth."""

@@ -1,13 +1,15 @@
 """Adversaries by name, or by import path, from plain keyword options."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from inspect import isclass, signature
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 
-from adversaries.adversary import Adversary, Point, Policy
+from adversaries.adversary import Adversary, Point, Policy, one_line
 from adversaries.budget import DEFAULT_BUDGET, parse_budget
-from adversaries.options import check_names, check_types, import_class, unknown
 from adversaries.policies import Clairvoyant, Crash, Flip, Heavy, Honest, Infinite, Killer, Late, Spike
 
 ADVERSARIES: dict[str, type[Policy]] = {
@@ -33,7 +35,7 @@ def make_adversary(
     """
     if isinstance(trials, bool) or not isinstance(trials, int) or trials < 0:
         raise ValueError(f"trials must be a whole number of at least 0, got {trials!r}.")
-    policy = _make_own(name, options) if ":" in name else _make_ours(name, options)
+    policy = _make_policy(name, options)
     if getattr(policy, "needs_optimum", False) and optimum is None:
         raise ValueError(f"Adversary {name!r} must know the optimum: pass optimum=..., or choose one that need not.")
     limit = parse_budget(DEFAULT_BUDGET if budget is None else budget)
@@ -47,19 +49,42 @@ def _point(optimum: Sequence[float]) -> Point:
     return point
 
 
-def _make_ours(name: str, options: dict[str, Any]) -> Policy:
-    if name not in ADVERSARIES:
-        raise ValueError(unknown("adversary", name, ADVERSARIES) + ' Your own: "package.module:Class".')
-    what, cls = f"adversary {name!r}", ADVERSARIES[name]
-    check_names(what, cls, options)
-    check_types(what, cls, options)
-    return cls(**options)
-
-
-def _make_own(path: str, options: dict[str, Any]) -> Policy:
-    cls = import_class("Adversary", path)
-    check_names(f"adversary {path!r}", cls, options)
-    policy: Policy = cls(**options)
+def _make_policy(name: str, options: dict[str, Any]) -> Policy:
+    cls = _find(name)
+    takes = signature(cls).parameters
+    unknown = [] if any(p.kind is p.VAR_KEYWORD for p in takes.values()) else [o for o in options if o not in takes]
+    if unknown:
+        allowed = _hint(unknown[0], ["budget", *takes])
+        raise ValueError(f"Unknown option of adversary {name!r}: {unknown[0]!r}. {allowed}")
+    try:
+        policy = cls(**options)
+    except ValueError:
+        raise  # says itself which value is wrong
+    except Exception as error:
+        raise ValueError(f"Adversary {name!r} cannot be made with {options} ({one_line(error)}).") from error
     if not isinstance(policy, Policy):
-        raise ValueError(f"Adversary {path!r} lacks lie(query, rng); adversaries.Policy says what is needed.")
+        raise ValueError(f"Adversary {name!r} lacks lie(query, rng); adversaries.Policy says what is needed.")
     return policy
+
+
+def _find(name: str) -> Any:
+    """The class of that name or import path."""
+    if name in ADVERSARIES:
+        return ADVERSARIES[name]
+    if ":" not in name:
+        raise ValueError(f'Unknown adversary: {name!r}. {_hint(name, ADVERSARIES)} Your own: "package.module:Class".')
+    try:
+        found = resolve_name(name)
+    except Exception as error:  # the module is not ours: whatever it raises is why it cannot be imported
+        reason = f"{name!r} cannot be imported ({one_line(error)})"
+        raise ValueError(f"Adversary {reason}. Is its folder on PYTHONPATH?") from error
+    if not isclass(found):
+        raise ValueError(f'Adversary {name!r} is no class: an import path reads "package.module:Class".')
+    return found
+
+
+def _hint(given: str, allowed: Iterable[str]) -> str:
+    """What may have been meant, and all there is."""
+    names = sorted(allowed)
+    close = get_close_matches(given, names, n=1)
+    return (f"Did you mean {close[0]!r}? " if close else "") + f"Allowed: {', '.join(names)}."

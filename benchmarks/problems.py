@@ -11,9 +11,7 @@ import numpy as np
 from scipy.interpolate import RegularGridInterpolator
 from surface import SURFACE
 
-from objectives import ObjectiveBase, make_objective
-from objectives.protocol import Optimum
-from objectives.space import Parameter, Space
+from objectives import ObjectiveBase, Optimum, Parameter, Space, make_objective
 from rcgp.gaussian import Array
 
 

@@ -1,8 +1,6 @@
 """A start for objectives: say where to search and how to evaluate; everything else has a default."""
 
 from abc import ABC, abstractmethod
-from dataclasses import asdict, is_dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,12 +45,3 @@ class ObjectiveBase(ABC):
         """Nobody knows the value without noise."""
         self.space.check(x)
         return None
-
-    def describe(self) -> dict[str, Any]:
-        """Name, options, space and optimum."""
-        return {
-            "name": self.name,
-            "options": asdict(self) if is_dataclass(self) else {},
-            "space": asdict(self.space),
-            "optimum": None if self.optimum is None else asdict(self.optimum),
-        }

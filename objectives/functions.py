@@ -1,6 +1,7 @@
 """Test functions with known maxima: Forrester, and BoTorch's Branin, Hartmann-6, Ackley, Levy and Rosenbrock."""
 
 import math
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from objectives.base import ObjectiveBase
+from objectives.parameters import Parameter
 from objectives.protocol import Optimum, Progress
-from objectives.space import Parameter, Point, Space
+from objectives.space import Point, Space
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +74,9 @@ class Forrester(TestFunction):
 @lru_cache
 def _botorch(function: str, dim: int | None) -> Any:
     """BoTorch's test function, negated because it minimises; imported here because BoTorch takes seconds to import."""
-    from botorch.test_functions import synthetic
+    with warnings.catch_warnings():  # BoTorch's linear_operator calls it when imported; a user can do nothing about it
+        warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", FutureWarning)
+        from botorch.test_functions import synthetic
 
     cls = getattr(synthetic, function)
     return cls(negate=True) if dim is None else cls(dim=dim, negate=True)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from objectives.base import ObjectiveBase
+from objectives.parameters import Parameter
 from objectives.protocol import Progress
-from objectives.space import Parameter, Point, Space
+from objectives.space import Point, Space
 
 OBSERVATIONS = ("x", "y", "vx", "vy", "angle", "spin", "left_leg", "right_leg")
 ACTIONS = ("idle", "left", "main", "right")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,9 +58,6 @@ class Objective(Protocol):
 
     def noiseless(self, x: ArrayLike) -> float | None:
         """The value without noise, or None where nobody knows it."""
-
-    def describe(self) -> dict[str, Any]:
-        """Name, options and space as JSON-able data, without doing any work."""
 
 
 def prepare(objective: Objective) -> None:

@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from objectives.base import ObjectiveBase
+from objectives.parameters import Parameter
 from objectives.protocol import Progress, Resources
-from objectives.space import Parameter, Space
+from objectives.space import Space
 
 if TYPE_CHECKING:
     from torch import nn

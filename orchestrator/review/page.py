@@ -176,7 +176,9 @@ def _marks(rows: DataFrame) -> dict[str, Any]:
 def _posterior(report: Report) -> dict[str, Any]:
     first = report.histories[0]
     space, truth = first.objective.space, first.truth()
-    axes = [[p.value_at(u) for u in np.unique(first.grid[:, i])] for i, p in enumerate(space.parameters)]
+    axes: list[list[Any]] = [
+        [p.value_at(u) for u in np.unique(first.grid[:, i])] for i, p in enumerate(space.parameters)
+    ]
     labels = [_label(report, h.study) for h in report.histories]
     best = (report.headline["algorithm"].iloc[0], report.headline["adversary"].iloc[0])
     told = [(h.study.algorithm.label, h.study.adversary.label) for h in report.histories]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from adversaries import Adversary, make_adversary
+from adversaries import ADVERSARIES, Adversary, make_adversary
 
 
 def run(
@@ -114,3 +114,9 @@ def test_killer_asks_for_the_kill_and_knows_no_value() -> None:
 def test_flip_mirrors_the_truth() -> None:
     assert run("flip", np.zeros((3, 1)), [3.0, -2.0, 0.5], budget=2)[0] == [-3.0, 2.0, 0.5]
     assert run("flip", np.zeros((1, 1)), [0.75], center=0.5)[0] == [0.25]
+
+
+@pytest.mark.parametrize("name", ADVERSARIES)
+def test_every_policy_says_what_it_stands_for(name: str) -> None:
+    text = ADVERSARIES[name].__doc__ or ""
+    assert "Stands for" in text or name == "honest"

@@ -1,5 +1,8 @@
 """The test functions against their sources and their noise."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -43,3 +46,12 @@ def test_noise_has_the_chosen_standard_deviation(name: str, std: float) -> None:
     noise = np.array([objective.evaluate(x, rng) for _ in range(1000)]) - objective.noiseless(x)
     assert abs(noise.mean()) <= 4 * std / np.sqrt(1000)
     assert noise.std() == pytest.approx(std, rel=0.1)
+
+
+def test_an_evaluation_leaves_nothing_on_the_terminal() -> None:
+    """BoTorch's dependencies warn about torch.jit.script when imported: that is nothing to tell a user."""
+    code = (
+        "import numpy, objectives; objectives.make_objective('branin').evaluate([0.5, 0.5], numpy.random.default_rng())"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stderr == ""
