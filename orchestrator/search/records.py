@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from orchestrator.search.plain import from_plain, to_plain
+from orchestrator.plain import from_plain, to_plain
 from orchestrator.search.space import Array
 
 Status = Literal["completed", "failed"]

@@ -35,9 +35,9 @@ from ray.tune.result import DEFAULT_METRIC
 from ray.tune.search import Searcher
 from ray.tune.search.variant_generator import parse_spec_vars
 
+from orchestrator.plain import from_plain, to_plain
 from orchestrator.search.background import Errand
 from orchestrator.search.evidence import Evidence
-from orchestrator.search.plain import from_plain, to_plain
 from orchestrator.search.records import BestTrial, Fault, Pending, Row, SuspectTrial, as_number, from_json, to_json
 from orchestrator.search.settings import Settings, check_goal
 from orchestrator.search.space import Array, TuneSpace

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ray.tune.search.sample import Categorical, Domain, Float, Function, Integer, LogUniform, Normal, Quantized
 from ray.tune.search.variant_generator import assign_value, parse_spec_vars
 
-from orchestrator.search.plain import from_plain, to_plain
+from orchestrator.plain import from_plain, to_plain
 
 Array = npt.NDArray[np.float64]
 Path = tuple[Any, ...]

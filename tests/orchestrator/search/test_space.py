@@ -12,7 +12,7 @@ from ray import tune
 from ray.tune.impl.placeholder import create_resolvers_map, inject_placeholders
 from ray.tune.search.sample import Float, Integer, LogUniform
 
-from orchestrator.search.plain import from_plain, to_plain
+from orchestrator.plain import from_plain, to_plain
 from orchestrator.search.space import Choice, Number, TuneSpace
 
 EVERY_KIND: dict[str, Any] = {
