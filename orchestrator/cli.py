@@ -212,13 +212,13 @@ def check(
         typer.Option(help="Campaign that will run there; may be repeated.", show_default="any shipped"),
     ] = None,
 ) -> None:
-    """Check a cluster file without the cluster: Ray's schema, versions, resources, open doors, secrets."""
-    from orchestrator.launch import check as problems
+    """Check a cluster file without the cluster, then whether this machine can launch it; nobody on the network is asked."""
+    from orchestrator.launch import check as findings
 
-    found = problems(file, campaign or [])
-    for problem in found:
-        typer.echo(f"error: {file}: {problem}", err=True)
-    if found:
+    found = findings(file, campaign or [])
+    for finding in found:
+        typer.echo(f"{'error' if finding.fatal else 'note'}: {finding.where}: {finding.text}", err=True)
+    if any(finding.fatal for finding in found):
         raise typer.Exit(2)
     typer.echo(f"{file}: nothing wrong.")
 

@@ -39,6 +39,7 @@ HEAVY = {
     "pandas",
     "plotly",
     "rich",
+    "botocore",
     "botorch",
     "gymnasium",
     "imageio",

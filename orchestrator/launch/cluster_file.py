@@ -1,13 +1,16 @@
 """Checking a cluster file offline: what `ray up` would refuse, and what it would accept and we would regret."""
 
+import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
+from fnmatch import fnmatch
 from importlib.metadata import metadata
 from pathlib import Path
 from typing import Any
 
+from jsonschema import ValidationError  # type: ignore[import-untyped]
 from packaging.specifiers import SpecifierSet
 
 from orchestrator.campaign.campaign import Campaign, read_yaml, shipped
@@ -30,6 +33,8 @@ SECRETS = {
     "an access token": r"\b(ghp|gho|ghs|github_pat|glpat|hf|sk|xox[abp])[-_][A-Za-z0-9_-]{16,}",
     "a secret": r"(?i)(secret|password|passwd|token|api_?key|access_?key)['\"]?\s*[:=]\s*['\"]?[a-z0-9][a-z0-9+/_=-]{11,}",
 }
+RESULTS = ("journals", "mlflow.db", "mlflow-artifacts", "report")
+"""What a run leaves in its folder and is to be brought home."""
 BUILT_IN = {"memory", "object_store_memory"}
 """Resources every Ray node has, whether a trial asks for them or not."""
 AWS_NODE = {
@@ -66,7 +71,7 @@ AWS_NODE = {
 """What EC2 takes for an instance; Ray hands node_config on unread, and a misspelt key fails minutes later."""
 
 
-def check(path: Path, campaigns: Sequence[str] = ()) -> list[str]:
+def check_file(path: Path, campaigns: Sequence[str] = ()) -> list[str]:
     """Everything wrong with a cluster file, a line each; its trials are those of `campaigns`, or of any shipped one."""
     config = read_yaml(path)
     found = list(_secrets(path.read_text(encoding="utf-8")))
@@ -111,6 +116,8 @@ def _shape(config: Config) -> Iterator[str]:
     elif provider["type"] == "local":
         for key in {"head_ip", "worker_ips"} - set(provider):
             yield f"provider.{key} is missing."
+        if "ssh_private_key" not in config.get("auth", {}):
+            yield "auth.ssh_private_key is missing: Ray offers no agent's key, and the head gets this one for the others."
         if "available_node_types" in config:
             yield "available_node_types: own machines have no types; Ray reads what each has."
     else:
@@ -131,7 +138,6 @@ def _types(config: Config) -> Iterator[str]:
 
 def _schema(config: Config) -> Iterator[str]:
     """Ray's own verdict, in one line."""
-    from jsonschema import ValidationError  # type: ignore[import-untyped]
     from ray.autoscaler._private.util import validate_config
 
     try:
@@ -166,7 +172,10 @@ def _launcher(config: Config, ray: str, campaigns: Sequence[str]) -> Iterator[st
                 yield f"available_node_types.{name}.node_config: EC2 knows no {key!r}; {did_you_mean(key, AWS_NODE)}"
     yield from _versions(_images(config), _commands(config), ray)
     yield from _doors(config)
-    if provider["type"] != "local":
+    yield from _left_behind(config.get("rsync_exclude", []))
+    if provider["type"] == "local":
+        yield from _first_autoscaler(config["head_start_ray_commands"])
+    else:
         demands = _demands(campaigns or list(shipped()))
         workers = {k: v["resources"] for k, v in config["available_node_types"].items() if v.get("max_workers") != 0}
         yield from _resources(workers, list(demands.values()))
@@ -175,8 +184,6 @@ def _launcher(config: Config, ray: str, campaigns: Sequence[str]) -> Iterator[st
 
 def _misspelt(where: str, given: Config) -> Iterator[str]:
     """Keys that nearly are another: providers may take more than Ray's schema lists."""
-    import json
-
     import ray.autoscaler
 
     schema = json.loads((Path(ray.autoscaler.__file__).parent / "ray-schema.json").read_text())
@@ -229,6 +236,19 @@ def _doors(config: Config) -> Iterator[str]:
         for match in (m for command in commands if (m := DASHBOARD.search(command))):
             if match["host"] not in LOOPBACK:
                 yield f"--dashboard-host={match['host']} opens the dashboard to the network; use 127.0.0.1."
+
+
+def _left_behind(excluded: Sequence[str]) -> Iterator[str]:
+    """What is excluded on the way up is excluded by `ray rsync-down` as well."""
+    for pattern in excluded:
+        if any(fnmatch(name, pattern.strip("/")) for name in RESULTS):
+            yield f"rsync_exclude {pattern!r} also keeps results on the head; use rsync_filter: [.gitignore] instead."
+
+
+def _first_autoscaler(commands: Sequence[str]) -> Iterator[str]:
+    """Ray's second autoscaler takes the machines of provider `local` for new ones, again and again."""
+    if not any("RAY_enable_autoscaler_v2=0" in command for command in commands if "ray start" in command):
+        yield "the head starts without RAY_enable_autoscaler_v2=0: no worker would ever join (ray-project/ray#59905)."
 
 
 def _demands(campaigns: Sequence[str]) -> dict[str, Demand]:
