@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import yaml
 
 from orchestrator import cli
 from orchestrator.errors import UserError
@@ -118,3 +119,23 @@ def test_a_campaign_is_no_cluster_and_a_file_without_its_lock_is_refused(tmp_pat
     (tmp_path / "requirements.lock").write_text("numpy==2.0.0\n")
     with pytest.raises(UserError, match="does not pin ray"):
         check_file(tmp_path / "cluster.yaml")
+
+
+def test_pods_have_one_thread_a_process_and_their_results_a_disk_that_outlives_them():
+    spec = yaml.safe_load((ROOT / "cluster-kuberay.yaml").read_text())["spec"]
+    claim = yaml.safe_load((ROOT / "cluster-kuberay-runs.yaml").read_text())
+    pods = [group["template"]["spec"] for group in (spec["headGroupSpec"], *spec["workerGroupSpecs"])]
+    for container in (container for pod in pods for container in pod["containers"]):
+        assert {"name": "OMP_NUM_THREADS", "value": "1"} in container["env"]
+    (volume,) = pods[0]["volumes"]
+    assert claim["kind"] == "PersistentVolumeClaim"
+    assert volume["persistentVolumeClaim"]["claimName"] == claim["metadata"]["name"]
+    assert pods[0]["containers"][0]["volumeMounts"] == [
+        {"name": volume["name"], "mountPath": "/home/ray/rcgp-orchestrator/runs"}
+    ]
+
+
+def test_an_image_is_built_without_what_git_ignores():
+    ignored = {name: (ROOT / name).read_text().splitlines() for name in (".gitignore", ".dockerignore")}
+    names = {name: {line.removeprefix("**/").strip("/") for line in lines} for name, lines in ignored.items()}
+    assert names[".gitignore"] | {".git"} <= names[".dockerignore"]
