@@ -2,13 +2,23 @@
 
 from typing import TYPE_CHECKING, Any
 
-from rcgp.optimizer import ALGORITHMS, Optimizer, Posterior, Suspect, make_optimizer
-from rcgp.weights import PlateauIMQ
+from rcgp.algorithms import ALGORITHMS, make_optimizer
+from rcgp.optimizer import Optimizer, Posterior, Suspect
+from rcgp.weights import SUSPECT_WEIGHT, PlateauIMQ
 
 if TYPE_CHECKING:
     from rcgp.model import RobustGP
 
-__all__ = ["ALGORITHMS", "Optimizer", "PlateauIMQ", "Posterior", "RobustGP", "Suspect", "make_optimizer"]
+__all__ = [
+    "ALGORITHMS",
+    "SUSPECT_WEIGHT",
+    "Optimizer",
+    "PlateauIMQ",
+    "Posterior",
+    "RobustGP",
+    "Suspect",
+    "make_optimizer",
+]
 
 
 def __getattr__(name: str) -> Any:

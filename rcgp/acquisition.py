@@ -1,19 +1,56 @@
-"""Where to look next: the maximiser of the upper confidence bound over the unit cube."""
+"""Where to look next: the upper confidence bound, and the maximiser of any acquisition over the unit cube."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
-from rcgp.gaussian import Array, Belief, Mask
+from rcgp.gaussian import Array, GaussianPosterior, Mask
 
 Projection = Callable[[Array], Array]
 """Rounds points of the cube (`m x d`) to points that can be tried, row by row."""
+
+
+class Acquisition(Protocol):
+    """What it is worth to try a point, given a posterior: the more the better.
+
+    `GaussianPosterior.differentiable` gives the gradient of whatever is a function of mean and deviation.
+    """
+
+    @property
+    def posterior(self) -> GaussianPosterior:
+        """What is known; the maximiser starts around its best points."""
+        ...
+
+    def value(self, points: Array) -> Array:
+        """The worth of every one of `points` (`m x d`), shape `m`."""
+        ...
+
+    def value_and_gradient(self, points: Array) -> tuple[Array, Array]:
+        """The worth (`m`) and its gradient (`m x d`) at `points` (`m x d`)."""
+        ...
+
+
+@dataclass(frozen=True)
+class UCB:
+    """The upper confidence bound, mean + multiplier * deviation."""
+
+    posterior: GaussianPosterior
+    multiplier: float
+
+    def value(self, points: Array) -> Array:
+        mean, variance = self.posterior.mean_and_variance(points)
+        return mean + self.multiplier * np.sqrt(variance)
+
+    def value_and_gradient(self, points: Array) -> tuple[Array, Array]:
+        at = self.posterior.differentiable(points)
+        return at.mean + self.multiplier * at.deviation, at.gradient(1.0, self.multiplier)
 
 
 @dataclass(frozen=True)
@@ -21,7 +58,7 @@ class Maximizer:
     """Many quasi-random and local candidates, then a joint quasi-Newton refinement of the best few.
 
     `raw` Sobol points cover the cube, `local` ones surround the points believed best; never worse than the best of them.
-    `refined` of them climb on: 6 by default, 12 in more than ten dimensions (rough beliefs in 36: 54 of 60 maxima with 6, 60
+    `refined` of them climb on: 6 by default, 12 in more than ten dimensions (rough posteriors in 36: 54 of 60 maxima with 6, 60
     with 12).
     """
 
@@ -41,13 +78,13 @@ class Maximizer:
         """How many candidates are refined."""
         return self.refined or (6 if self.dim <= 10 else 12)
 
-    def candidates(self, belief: Belief, rng: np.random.Generator) -> Array:
+    def candidates(self, posterior: GaussianPosterior, rng: np.random.Generator) -> Array:
         """Rotated Sobol points and perturbed incumbents, shape `(raw + local + incumbents) x d`."""
         spread = (self._sobol + rng.random(self.dim)) % 1.0  # type: ignore[attr-defined]
-        if not len(belief.X):
+        if not len(posterior.X):
             return spread
-        incumbents = belief.X[np.argsort(-belief.mean(belief.X), kind="stable")[: max(4, self.climbers)]]
-        return np.concatenate([spread, self._around(incumbents, belief.lengthscale, rng), incumbents])
+        incumbents = posterior.X[np.argsort(-posterior.mean(posterior.X), kind="stable")[: max(4, self.climbers)]]
+        return np.concatenate([spread, self._around(incumbents, posterior.lengthscale, rng), incumbents])
 
     def _around(self, incumbents: Array, lengthscale: Array, rng: np.random.Generator) -> Array:
         centres = incumbents[rng.integers(len(incumbents), size=self.local)]
@@ -59,26 +96,25 @@ class Maximizer:
 
     def maximize(
         self,
-        belief: Belief,
-        multiplier: float,
+        acquisition: Acquisition,
         rng: np.random.Generator,
         *,
         project: Projection | None = None,
         forbidden: Array | None = None,
         pending: Array | None = None,
     ) -> Array:
-        """The point (`d`) of largest upper confidence bound.
+        """The point (`d`) of largest acquisition.
 
         `forbidden` points (`m x d`) and the neighbourhood of `pending` ones are left out while others remain: a model that is
         sure of the optimum would otherwise send every free worker to the same place.
         """
-        candidates = self.candidates(belief, rng)
-        values = belief.ucb(candidates, multiplier)
-        refined = self._refine(_spread_best(candidates, values, self.climbers), belief, multiplier)
+        candidates = self.candidates(acquisition.posterior, rng)
+        values = acquisition.value(candidates)
+        refined = self._refine(_spread_best(candidates, values, self.climbers), acquisition)
         everything, known = np.concatenate([candidates, refined]), len(candidates)
         if project is not None:
             everything, known = project(everything), 0
-        values = np.concatenate([values[:known], belief.ucb(everything[known:], multiplier)])
+        values = np.concatenate([values[:known], acquisition.value(everything[known:])])
         allowed = np.ones(len(everything), dtype=bool)
         for excluded in (taken(everything, forbidden), _crowded(everything, pending)):
             if (allowed & ~excluded).any():
@@ -86,11 +122,11 @@ class Maximizer:
         best: Array = everything[np.argmax(np.where(allowed, values, -np.inf))]
         return best
 
-    def _refine(self, starts: Array, belief: Belief, multiplier: float) -> Array:
-        """Climb from all starts (`r x d`) at once: the sum of their bounds has the gradient of each."""
+    def _refine(self, starts: Array, acquisition: Acquisition) -> Array:
+        """Climb from all starts (`r x d`) at once: the sum of their values has the gradient of each."""
 
         def negative(flat: Array) -> tuple[float, Array]:
-            value, gradient = belief.ucb_and_gradient(flat.reshape(starts.shape), multiplier)
+            value, gradient = acquisition.value_and_gradient(flat.reshape(starts.shape))
             return -float(value.sum()), -gradient.ravel()
 
         bounds = [(0.0, 1.0)] * starts.size

@@ -1,4 +1,4 @@
-"""How wide to look: every constant of the paper's regret analysis, and the two schedules built from them.
+"""How wide to look: the multiplier of the deviation, by measurement, by the authors' runs, or by the paper's regret analysis.
 
 Notation (the paper's)
     delta    failure probability              T, T_c   horizon, number of corruptions
@@ -13,24 +13,16 @@ import math
 from dataclasses import dataclass
 from typing import Protocol
 
-
-def beta_prime_finite(t: int, delta: float, domain_size: int) -> float:
-    """beta'_t, case 1 (finite domain): 2 log(|X| t^2 pi^2 / (6 delta))."""
-    return 2.0 * math.log(domain_size * t**2 * math.pi**2 / (6.0 * delta))
+from rcgp.choices import unknown
 
 
 def beta_prime_compact(t: int, delta: float, dim: int, *, a: float = 1.0, b: float = 1.0, r: float = 1.0) -> float:
-    """beta'_t, case 2 (compact, convex domain of side r): the paper drops the bracket that closes the first logarithm.
+    """beta'_t, the analysis' case 2 (compact, convex domain of side r); the paper drops the bracket of the first logarithm.
 
     2 log(t^2 2 pi^2 / (3 delta)) + 2 d log(t^2 d b r sqrt(log(4 d a / delta))).
     """
     first = 2.0 * math.log(t**2 * 2.0 * math.pi**2 / (3.0 * delta))
     return first + 2.0 * dim * math.log(t**2 * dim * b * r * math.sqrt(math.log(4.0 * dim * a / delta)))
-
-
-def beta_prime_rkhs(t: int, delta: float, *, B_f: float, information_gain: float) -> float:
-    """beta'_t, case 3 (bounded RKHS norm): 2 B_f + 300 gamma_t log^3(t / delta)."""
-    return 2.0 * B_f + 300.0 * information_gain * math.log(t / delta) ** 3
 
 
 def noise_bound(sigma2: float, horizon: int, delta: float) -> float:
@@ -68,11 +60,6 @@ def variance_inflation(corruptions: int, sigma2: float, kappa: float = 1.0) -> f
 def robust_root_beta(root_beta_prime: float, constant: float, corruptions: int) -> float:
     """sqrt(beta_t) = sqrt(beta'_t) + C_w sqrt(T_c)."""
     return root_beta_prime + constant * math.sqrt(corruptions)
-
-
-def adaptive_width(root_beta: float, inflation: float, deviation: float, noise_level: float) -> float:
-    """L_R(x) = sqrt(beta_A) Psi sigma_A(x) + N_T: the plateau of A2's adaptive model."""
-    return root_beta * inflation * deviation + noise_level
 
 
 class Schedule(Protocol):
@@ -134,7 +121,7 @@ SCHEDULES = ("practical", "paper", "theory")
 def make_schedule(name: str, *, horizon: int | None, scale: float | None = None) -> Schedule:
     """The schedule of that name; `theory` needs a horizon, `scale` is for `practical` only."""
     if name not in SCHEDULES:
-        raise ValueError(f"Unknown schedule {name!r}: choose one of {', '.join(SCHEDULES)}.")
+        raise ValueError(unknown("schedule", name, SCHEDULES))
     if name == "theory":
         if horizon is None:
             raise ValueError("schedule='theory' needs the horizon (number of trials): pass horizon=T.")

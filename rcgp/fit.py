@@ -31,6 +31,7 @@ from rcgp.gaussian import (
     latent_variance,
     squared_distance,
 )
+from rcgp.weights import pseudo_data
 
 log = logging.getLogger(__name__)
 
@@ -70,20 +71,20 @@ class Hyperparameters:
 
 @dataclass(frozen=True)
 class Data:
-    """What a fit sees: inputs `X` (`n x d`), scaled outcomes `z` (`n`), their noise factors J and shifts m_w/sigma^2."""
+    """What a fit sees: inputs `X` (`n x d`), scaled outcomes `z` (`n`), noise inflations J and target shifts m_w/sigma^2."""
 
     X: Array
     z: Array
-    factor: Array
-    shift: Array
+    noise_inflation: Array
+    target_shift: Array
 
     def rows(self, rows: Any) -> Data:
         """Some of the rows: a mask or indices."""
-        return Data(self.X[rows], self.z[rows], self.factor[rows], self.shift[rows])
+        return Data(self.X[rows], self.z[rows], self.noise_inflation[rows], self.target_shift[rows])
 
     @classmethod
     def trusted(cls, X: Array, z: Array) -> Self:
-        """Observations that are all believed: J = 1, no shift."""
+        """Observations that are all believed: J = 1, no target shift."""
         return cls(X, z, np.ones(len(z)), np.zeros(len(z)))
 
 
@@ -98,11 +99,12 @@ class _Slope:
 
 @dataclass(frozen=True)
 class _Solved:
-    """The kernel matrix K, the lower Cholesky factor L of A = K + sigma^2 J, and B = A^-1, all `n x n`."""
+    """The kernel matrix K, the lower Cholesky factor L of A = K + sigma^2 J, B = A^-1, all `n x n`, and the targets t (`n`)."""
 
     K: Array
     L: Array
     B: Array
+    targets: Array
 
 
 Score = Callable[[_Solved, Data, float], _Slope]
@@ -112,10 +114,10 @@ def leave_one_out_score(power: float) -> Score:
     """Weighted leave-one-out log predictive density; observation i counts u_i^power."""
 
     def score(solved: _Solved, data: Data, noise: float) -> _Slope:
-        weight = data.factor ** (-0.5 * power)
-        alpha = solved.B @ (data.z - noise * data.shift)
+        weight = data.noise_inflation ** (-0.5 * power)
+        alpha = solved.B @ solved.targets
         diagonal = solved.B.diagonal()
-        residual = noise * data.shift + alpha / diagonal
+        residual = noise * data.target_shift + alpha / diagonal
         variance = latent_variance(solved.K, solved.B) + noise
         value = float(np.sum(weight * (-0.5 * np.log(2 * np.pi * variance) - residual**2 / (2 * variance))))
         by_residual = -weight * residual / variance
@@ -124,14 +126,14 @@ def leave_one_out_score(power: float) -> Score:
         pulled = solved.B @ (by_residual / diagonal)
         outer = np.outer(alpha, pulled)
         M = 0.5 * (outer + outer.T) + (solved.B * by_diagonal) @ solved.B
-        explicit = data.shift @ (by_residual - pulled) + by_variance @ (1.0 - data.factor)
+        explicit = data.target_shift @ (by_residual - pulled) + by_variance @ (1.0 - data.noise_inflation)
         return _Slope(value, M, noise * float(explicit))
 
     return score
 
 
 def marginal_likelihood(solved: _Solved, data: Data, noise: float) -> _Slope:
-    """Log marginal likelihood of the Gaussian process with noise sigma^2 J (no shift)."""
+    """Log marginal likelihood of the Gaussian process with noise sigma^2 J (no target shift)."""
     alpha = solved.B @ data.z
     value = (
         -0.5 * float(data.z @ alpha)
@@ -158,15 +160,16 @@ def objective_and_gradient(theta: Array, data: Data, kernel: str, score: Score) 
     """The score plus log priors, and its gradient (`d + 1`), at `theta` (`d + 1`)."""
     lengthscale, noise = np.exp(theta[:-1]), float(np.exp(theta[-1]))
     gram, slope = KERNELS[kernel](squared_distance(data.X, data.X, lengthscale))
+    targets, noises = pseudo_data(data.z, noise, data.noise_inflation, data.target_shift)
     A = gram.copy()
-    A[np.diag_indices(len(A))] = 1.0 + noise * data.factor
+    A[np.diag_indices(len(A))] = 1.0 + noises
     lower = cholesky(A)
-    result = score(_Solved(gram, lower, inverse_from(lower)), data, noise)
+    result = score(_Solved(gram, lower, inverse_from(lower), targets), data, noise)
     # dK/d log ell_k = h (x_k - x'_k)^2 / ell_k^2, summed against M without an n x n x d array
     G = result.M * slope
     centred = data.X - 0.5
     spread = 2.0 * (G.sum(axis=1) @ centred**2 - np.einsum("ik,ik->k", centred, G @ centred)) / lengthscale**2
-    by_noise = result.noise_slope - noise * float(result.M.diagonal() @ data.factor)
+    by_noise = result.noise_slope - noise * float(result.M.diagonal() @ data.noise_inflation)
     prior, prior_gradient = log_prior(theta)
     return result.value + prior, np.append(-spread, by_noise) + prior_gradient
 

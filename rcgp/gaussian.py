@@ -71,12 +71,12 @@ def inverse_from(factor: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Belief:
+class GaussianPosterior:
     """A Gaussian posterior over the objective, ready for fast evaluation, in the scaled units of its targets.
 
-        mean(x) = k(x)^T a,    variance(x) = inflation (1 - k(x)^T B k(x))
+        mean(x) = k(x)^T a,    variance(x) = covariance_scale (1 - k(x)^T B k(x))
 
-    `inflation` is 1 for a Gaussian process and the covariance factor of a Student-t process otherwise.
+    `covariance_scale` is 1 for a Gaussian process; a Student-t process has its own.
     """
 
     X: Array
@@ -85,7 +85,7 @@ class Belief:
     noise: float
     inverse: Array
     alpha: Array
-    inflation: float = 1.0
+    covariance_scale: float = 1.0
 
     @classmethod
     def condition(cls, X: Array, targets: Array, noises: Array, lengthscale: Array, kernel: str, noise: float) -> Self:
@@ -106,26 +106,17 @@ class Belief:
         """Mean and variance of the latent objective, both of shape `m`, at `points` (`m x d`)."""
         k, _ = KERNELS[self.kernel](squared_distance(points, self.X, self.lengthscale))
         variance = 1.0 - np.einsum("ij,ij->i", k @ self.inverse, k)
-        return k @ self.alpha, self.inflation * np.maximum(variance, 1e-12)
+        return k @ self.alpha, self.covariance_scale * np.maximum(variance, 1e-12)
 
-    def ucb(self, points: Array, multiplier: float) -> Array:
-        """mean + multiplier * deviation, shape `m`, at `points` (`m x d`)."""
-        mean, variance = self.mean_and_variance(points)
-        return mean + multiplier * np.sqrt(variance)
-
-    def ucb_and_gradient(self, points: Array, multiplier: float) -> tuple[Array, Array]:
-        """The upper confidence bound (`m`) and its gradient (`m x d`) at `points` (`m x d`)."""
+    def differentiable(self, points: Array) -> Marginals:
+        """Mean and deviation at `points` (`m x d`), with what their gradients are made of."""
         k, h = KERNELS[self.kernel](squared_distance(points, self.X, self.lengthscale))
         solved = k @ self.inverse
         variance = np.maximum(1.0 - np.einsum("ij,ij->i", solved, k), 1e-12)
-        deviation = np.sqrt(self.inflation * variance)
-        # d mean = sum a_i dk_i;  d deviation = -inflation / deviation * sum (B k)_i dk_i;  dk_i = -h_i (x - x_i) / ell^2
-        pull = h * (self.alpha - (multiplier * self.inflation / deviation)[:, None] * solved)
-        gradient = (pull @ self.X - pull.sum(axis=1)[:, None] * points) / self.lengthscale**2
-        return k @ self.alpha + multiplier * deviation, gradient
+        return Marginals(k @ self.alpha, np.sqrt(self.covariance_scale * variance), self, points, h, solved)
 
     def with_pending(self, pending: Array) -> Self:
-        """The belief once `pending` (`m x d`) report what it expects: the same mean exactly, less variance there.
+        """The posterior once `pending` (`m x d`) report what it expects: the same mean exactly, less variance there.
 
         Appending a row with target mean(x) leaves every other coefficient as it was, so only B grows, by its block form.
         """
@@ -140,7 +131,31 @@ class Belief:
         corner = -solved @ schur
         inverse = np.block([[self.inverse - corner @ solved.T, corner], [corner.T, schur]])
         X, alpha = np.concatenate([self.X, pending]), np.concatenate([self.alpha, np.zeros(len(pending))])
-        return type(self)(X, self.lengthscale, self.kernel, self.noise, inverse, alpha, self.inflation)
+        return type(self)(X, self.lengthscale, self.kernel, self.noise, inverse, alpha, self.covariance_scale)
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """Mean and deviation of a posterior at some points, both `m`, and the gradient of any function of the two."""
+
+    mean: Array
+    deviation: Array
+    posterior: GaussianPosterior
+    points: Array
+    slope: Array
+    solved: Array
+
+    def gradient(self, by_mean: Array | float, by_deviation: Array | float) -> Array:
+        """The gradient (`m x d`) of a function of mean and deviation whose partial derivatives (`m`, or numbers) are given.
+
+        d mean = sum a_i dk_i;  d deviation = -covariance_scale / deviation * sum (B k)_i dk_i;  dk_i = -h_i (x - x_i) / ell^2
+        """
+        own = self.posterior
+        pull_of_mean = np.multiply.outer(by_mean, own.alpha)
+        pull_of_deviation = (by_deviation * own.covariance_scale / self.deviation)[:, None] * self.solved
+        pull = self.slope * (pull_of_mean - pull_of_deviation)
+        gradient: Array = (pull @ own.X - pull.sum(axis=1)[:, None] * self.points) / own.lengthscale**2
+        return gradient
 
 
 def latent_variance(gram: Array, inverse: Array) -> Array:
@@ -151,11 +166,11 @@ def latent_variance(gram: Array, inverse: Array) -> Array:
     return np.maximum(np.einsum("ij,ij->i", gram, inverse) / inverse.diagonal(), 1e-12)
 
 
-def leave_one_out(belief: Belief, shift: Array) -> tuple[Array, Array]:
+def leave_one_out(posterior: GaussianPosterior, target_shift: Array) -> tuple[Array, Array]:
     """Residual y_i - mu_-i and predictive variance of every observation under the model without it, both `n`.
 
     Closed form with d = diag(B): the residual is m_w,i + a_i / d_i, the variance that of f(x_i) plus sigma^2.
     """
-    gram, _ = KERNELS[belief.kernel](squared_distance(belief.X, belief.X, belief.lengthscale))
-    residual = belief.noise * shift + belief.alpha / belief.inverse.diagonal()
-    return residual, latent_variance(gram, belief.inverse) + belief.noise
+    gram, _ = KERNELS[posterior.kernel](squared_distance(posterior.X, posterior.X, posterior.lengthscale))
+    residual = posterior.noise * target_shift + posterior.alpha / posterior.inverse.diagonal()
+    return residual, latent_variance(gram, posterior.inverse) + posterior.noise

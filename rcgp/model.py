@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -27,14 +28,17 @@ from gpytorch.module import Module
 from linear_operator import to_linear_operator
 from torch import Tensor
 
+from rcgp.algorithms import make_surrogate
 from rcgp.fit import POWERS
-from rcgp.robust import AdaptiveSurrogate
-from rcgp.weights import KnownWeights, PlateauIMQ
+from rcgp.weights import KnownWeights, PlateauIMQ, pseudo_data
 
 log = logging.getLogger(__name__)
 
 LOST = 1e300
-"""Noise factor that stands for an infinite one: the row has no influence, and its square root still is a number."""
+"""Noise inflation that stands for an infinite one: the row has no influence, and its square root still is a number."""
+
+RENAMED_BUFFERS = {"_factor": "_noise_inflation", "_shift": "_target_shift"}
+"""What buffers of a saved model were called once, and are called now."""
 
 
 class RobustGP(Model, FantasizeMixin, Module):
@@ -49,7 +53,8 @@ class RobustGP(Model, FantasizeMixin, Module):
     Args:
         train_X: inputs, `batch_shape x n x d`.
         train_Y: outcomes, `batch_shape x n x 1`; infinite and NaN values are rows without influence.
-        weight: from residuals (`n`) to noise factor and shift; default `PlateauIMQ(1.96, 1.0)`, for standardised outcomes.
+        weight: from residuals (`n`) to noise inflation and target shift; default `PlateauIMQ(1.96, 1.0)`,
+            for standardised outcomes.
         center: g(x) at the training inputs, a number or `n` numbers, in transformed outcome units.
         noise: sigma^2; fixed only until the model is fitted.
         mean: the constant prior mean m.
@@ -95,33 +100,35 @@ class RobustGP(Model, FantasizeMixin, Module):
         self._cache: tuple[Tensor, Tensor] | None = None
 
     def _set_data(self, X: Tensor, y: Tensor, center: Tensor, mean: float) -> None:
-        factor, shift = self.weight(y - center)
-        lost = ~(torch.isfinite(factor) & torch.isfinite(y))
+        noise_inflation, target_shift = self.weight(y - center)
+        lost = ~(torch.isfinite(noise_inflation) & torch.isfinite(y))
         self.register_buffer("train_X", X)
-        self.register_buffer("_factor", torch.where(lost, torch.full_like(factor, LOST), factor))
-        self.register_buffer("_shift", torch.where(lost, torch.zeros_like(shift), shift))
-        self.register_buffer("_y", torch.where(lost, torch.full_like(y, mean), y))
+        self.register_buffer("_noise_inflation", noise_inflation.masked_fill(lost, LOST))
+        self.register_buffer("_target_shift", target_shift.masked_fill(lost, 0.0))
+        self.register_buffer("_y", y.masked_fill(lost, mean))
         self.register_buffer("_lost", lost)
         self.register_buffer("_mean", torch.as_tensor(mean, dtype=X.dtype, device=X.device))
 
     @classmethod
     def robust(cls, train_X: Tensor, train_Y: Tensor, **options: Any) -> Self:
-        """The model A2-RCGP-UCB would use: scale, weights and hyper-parameters by its rule (options: `AdaptiveSurrogate`).
+        """The model A2-RCGP-UCB would use: scale, weights and hyper-parameters by its rule, and its options.
 
         `train_X` is `n x d` in the unit cube, `train_Y` is `n x 1` in any units; so is the posterior.
         """
-        surrogate = AdaptiveSurrogate(**options)
+        surrogate = make_surrogate("a2-rcgp-ucb", options)
+        assert surrogate is not None
         X, y = train_X.detach().cpu().double().numpy(), train_Y.detach().cpu().double().squeeze(-1).numpy()
-        judgement = surrogate.judge(X, y, None)
-        scale = judgement.scaling.spread * judgement.scaling.unit
+        state = surrogate.update(X, y, None)
+        scale = state.scaling.spread * state.scaling.unit
         base = RBFKernel if surrogate.kernel == "rbf" else MaternKernel
         kernel = ScaleKernel(base(ard_num_dims=X.shape[1]))
         kernel.to(train_X)
-        kernel.base_kernel.lengthscale = torch.from_numpy(judgement.hyper.lengthscale).to(train_X)
+        kernel.base_kernel.lengthscale = torch.from_numpy(state.hyper.lengthscale).to(train_X)
         kernel.outputscale = torch.as_tensor(scale**2, dtype=train_X.dtype, device=train_X.device)
-        weight = KnownWeights(*(torch.from_numpy(v).to(train_X) for v in (judgement.factor, judgement.shift / scale)))
-        mean = float(judgement.scaling.to_units(np.zeros(1))[0])
-        noise = judgement.hyper.noise * scale**2
+        known = state.noise_inflation, state.target_shift / scale
+        weight = KnownWeights(*(torch.from_numpy(values).to(train_X) for values in known))
+        mean = float(state.scaling.to_units(np.zeros(1))[0])
+        noise = state.hyper.noise * scale**2
         # sigma^2 is in the units of the outcomes here, where BoTorch's floor for standardised ones has no meaning
         return cls(
             train_X,
@@ -136,7 +143,7 @@ class RobustGP(Model, FantasizeMixin, Module):
     @property
     def weights(self) -> Tensor:
         """u^2 = 1/J of every observation, `batch_shape x n`: 1 is full trust, 0 a row without influence."""
-        return torch.where(self._lost, torch.zeros_like(self._factor), 1.0 / self._factor)
+        return (1.0 / self._noise_inflation).masked_fill(self._lost, 0.0)
 
     @property
     def num_outputs(self) -> int:
@@ -174,9 +181,9 @@ class RobustGP(Model, FantasizeMixin, Module):
 
     def _predict(self, inputs: Tensor) -> tuple[Tensor, Tensor]:
         """Mean (`... x q`) and covariance (`... x q x q`) at transformed inputs (`... x q x d`)."""
-        factor, alpha = self._solved()
+        lower, alpha = self._solved()
         cross = self.covar_module(inputs, self.transform_inputs(self.train_X)).to_dense()
-        half = torch.linalg.solve_triangular(factor, cross.mT, upper=False)
+        half = torch.linalg.solve_triangular(lower, cross.mT, upper=False)
         mean = self._mean + (cross @ alpha.unsqueeze(-1)).squeeze(-1)
         return mean, self.covar_module(inputs).to_dense() - half.mT @ half
 
@@ -185,24 +192,24 @@ class RobustGP(Model, FantasizeMixin, Module):
         if self._cache is not None:
             return self._cache
         inputs = self.transform_inputs(self.train_X)
-        gram = self.covar_module(inputs).to_dense() + torch.diag_embed(self.noise.unsqueeze(-1) * self._factor)
-        factor = torch.linalg.cholesky(gram)
-        targets = self._y - self._mean - self.noise.unsqueeze(-1) * self._shift
-        solved = factor, torch.cholesky_solve(targets.unsqueeze(-1), factor).squeeze(-1)
+        noise = self.noise.unsqueeze(-1)
+        targets, noises = pseudo_data(self._y - self._mean, noise, self._noise_inflation, self._target_shift)
+        lower = torch.linalg.cholesky(self.covar_module(inputs).to_dense() + torch.diag_embed(noises))
+        solved = lower, torch.cholesky_solve(targets.unsqueeze(-1), lower).squeeze(-1)
         if not self.training:
             self._cache = solved[0].detach(), solved[1].detach()
         return solved
 
     def leave_one_out(self) -> tuple[Tensor, Tensor]:
         """Residual y_i - mu_-i and predictive variance of every observation under the model without it, both `... x n`."""
-        factor, alpha = self._solved()
+        lower, alpha = self._solved()
         gram = self.covar_module(self.transform_inputs(self.train_X)).to_dense()
-        inverse = torch.cholesky_inverse(factor)
+        inverse = torch.cholesky_inverse(lower)
         diagonal = inverse.diagonal(dim1=-1, dim2=-2)
         # (K B)_ii / d_i is 1/d_i - sigma^2 J_i without its cancellation at astronomical J
         latent = ((gram * inverse).sum(-1) / diagonal).clamp_min(1e-12)
         noise = self.noise.unsqueeze(-1)
-        return noise * self._shift + alpha / diagonal, latent + noise
+        return noise * self._target_shift + alpha / diagonal, latent + noise
 
     def score(self, power: float = POWERS["robust"]) -> Tensor:
         """Leave-one-out log predictive density, observation i counting u_i^power, plus the log priors (`batch_shape`)."""
@@ -243,11 +250,11 @@ class RobustGP(Model, FantasizeMixin, Module):
         batch = Y.shape[:-2]
         rows = X.expand(*batch, *X.shape[-2:])
         count = self.train_X.shape[-2]
-        old = (self._factor, self._shift, self._y)
-        new = (torch.ones_like(Y[..., 0]), torch.zeros_like(Y[..., 0]), Y[..., 0])
-        factor, shift, y = (torch.cat([a.expand(*batch, count), b], -1) for a, b in zip(old, new, strict=True))
+        old = (self._y, self._noise_inflation, self._target_shift)
+        new = (Y[..., 0], torch.ones_like(Y[..., 0]), torch.zeros_like(Y[..., 0]))
+        y, *known = (torch.cat([a.expand(*batch, count), b], -1) for a, b in zip(old, new, strict=True))
         inputs = torch.cat([self.train_X.expand(*batch, count, X.shape[-1]), rows], dim=-2)
-        return self._copy(inputs, y, KnownWeights(factor, shift))
+        return self._copy(inputs, y, KnownWeights(*known))
 
     def with_pending(self, X: Tensor) -> RobustGP:
         """The model once `X` (`m x d`) report what it expects: the same mean exactly, less variance around them."""
@@ -278,9 +285,11 @@ class RobustGP(Model, FantasizeMixin, Module):
         self._cache = None if mode else self._cache
         return super().train(mode)
 
-    def load_state_dict(self, *args: Any, **kwargs: Any) -> Any:
+    def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """Become what was saved; the buffers of an older save may have their earlier names."""
         self._cache = None
-        return super().load_state_dict(*args, **kwargs)
+        renamed = {RENAMED_BUFFERS.get(name, name): value for name, value in state_dict.items()}
+        return super().load_state_dict(renamed, *args, **kwargs)
 
     def _set_transformed_inputs(self) -> None:
         """Nothing to store: the transform is applied to the original training inputs whenever they are used."""

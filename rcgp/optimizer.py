@@ -2,41 +2,28 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import logging
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.stats import qmc
 
-from rcgp.acquisition import Maximizer, Projection, taken
-from rcgp.confidence import make_schedule
-from rcgp.gaussian import Array, Belief, Mask, NotPositiveDefiniteError, leave_one_out
-from rcgp.judgement import SUSPECT_FACTOR, Judgement, Scaling
-from rcgp.robust import AdaptiveSurrogate, FixedCenterSurrogate
-from rcgp.surrogates import DiagnosticsSurrogate, GaussianSurrogate, StudentTSurrogate, Surrogate
+from rcgp.acquisition import Acquisition, Maximizer, Projection, taken
+from rcgp.bounded import BoundedSurrogate
+from rcgp.confidence import Schedule
+from rcgp.gaussian import Array, GaussianPosterior, NotPositiveDefiniteError, leave_one_out
+from rcgp.state import Scaling, SurrogateState, from_json_numbers, to_json_numbers
 from rcgp.threads import one_blas_thread
+from rcgp.weights import SUSPECT_WEIGHT
 
 log = logging.getLogger(__name__)
-
-SURROGATES: dict[str, type[Surrogate] | None] = {
-    "gp-ucb": GaussianSurrogate,
-    "student-t-ucb": StudentTSurrogate,
-    "diagnostics-gp": DiagnosticsSurrogate,
-    "fc-rcgp-ucb": FixedCenterSurrogate,
-    "a2-rcgp-ucb": AdaptiveSurrogate,
-    "random": None,
-}
-ALGORITHMS = tuple(SURROGATES)
 
 
 @dataclass(frozen=True)
 class Suspect:
-    """An observation that is not fully believed: its weight in [0, 1), what was expected there, and by how much it differs."""
+    """An observation whose weight is below `SUSPECT_WEIGHT`, what was expected there, and by how much it differs."""
 
     index: int
     weight: float
@@ -55,7 +42,9 @@ class Posterior:
 class Optimizer:
     """Suggests points of the unit cube (`ask`) and learns from what came back (`tell`).
 
-    `ask` is a pure function of what was told and of what is pending: it changes nothing, so asking twice gives one answer.
+    How far a row is trusted depends on what was known before it came, so there is a *committed* state, on which the next one
+    builds. `ask` and `update` commit the state of all rows told; asking twice gives one answer. `suspects`, `weights`,
+    `posterior` and `recommend` only look: they show the state that would be committed now, and change nothing.
     """
 
     def __init__(
@@ -65,24 +54,22 @@ class Optimizer:
         *,
         seed: int,
         n_initial: int,
-        surrogate: Surrogate | None,
-        schedule: str,
-        scale: float | None,
-        horizon: int | None,
-        corruptions: int | str,
+        surrogate: BoundedSurrogate | None,
+        acquisition: Callable[[GaussianPosterior, float], Acquisition],
+        schedule: Schedule,
+        corruptions: int | None,
         project: Projection | None,
         avoid_repeats: bool,
-        max_rows: int,
         recheck: bool,
     ) -> None:
         self.algorithm, self.dim, self.seed, self.n_initial = algorithm, dim, seed, n_initial
-        self._surrogate, self._corruptions = surrogate, corruptions
-        self._schedule = make_schedule(schedule, horizon=horizon, scale=scale)
-        self._project, self._avoid_repeats, self._max_rows = project, avoid_repeats, max_rows
-        self._recheck = recheck
+        self._surrogate, self._acquisition = surrogate, acquisition
+        self._schedule, self._corruptions = schedule, corruptions
+        self._project, self._avoid_repeats, self._recheck = project, avoid_repeats, recheck
         self._maximizer = Maximizer(dim, seed)
         self._X, self._y = np.empty((0, dim)), np.empty(0)
-        self._judgement: Judgement | None = None
+        self._committed: SurrogateState | None = None
+        self._seen: SurrogateState | None = None
         self.failures = 0
 
     @property
@@ -98,9 +85,10 @@ class Optimizer:
         if self.n < self.n_initial or self._surrogate is None:  # the first results may still be in flight
             return self._quasi_random(issued, waiting)
         try:
-            self.update()
-            doubtful = self._second_look(waiting) if self._recheck else None
-            return self._maximize(waiting) if doubtful is None else doubtful
+            state = self._commit()
+            assert state is not None
+            again = self._second_look(state, waiting) if self._recheck else None
+            return self._maximize(state, waiting) if again is None else again
         except NotPositiveDefiniteError as error:
             self.failures += 1
             log.warning("No suggestion from the model (%s): a quasi-random point instead.", error)
@@ -113,93 +101,65 @@ class Optimizer:
 
     @one_blas_thread
     def update(self) -> None:
-        """Absorb what was told since the last update: judge every row and refit where due. `ask` does this first."""
+        """Commit the state of all rows told since the last time, with a fit where one is due. `ask` does this first."""
+        self._commit()
+
+    def _commit(self) -> SurrogateState | None:
+        self._committed = self._look()
+        return self._committed
+
+    def _look(self) -> SurrogateState | None:
+        """The state of all rows told (None before there is any), from the committed one; computed once."""
         if self._surrogate is None or self.n < max(1, self.n_initial):
-            return
-        while (judged := self._judged) < self.n:
-            # many rows told at once are taken in pieces, so that no step is larger than the model may be
-            self._absorb(
-                self.n if self.n <= self._max_rows else min(self.n, max(judged, self._max_rows // 2) + self._piece)
-            )
+            return self._committed
+        if self._seen is None or self._seen.n < self.n:
+            self._seen = self._surrogate.update(self._X, self._y, self._committed)
+        return self._seen
 
-    @property
-    def _judged(self) -> int:
-        return 0 if self._judgement is None else len(self._judgement.factor)
-
-    @property
-    def _piece(self) -> int:
-        return self._max_rows // 4
-
-    def _absorb(self, n: int) -> None:
-        """Judge the first `n` rows, knowing the judgement of fewer."""
-        assert self._surrogate is not None
-        X, y, before = self._X[:n], self._y[:n], self._judgement
-        rows = self._active_rows(n)
-        if rows is None:
-            self._judgement = self._surrogate.judge(X, y, before)
-        else:
-            known = None if before is None else before.restricted(rows[: self._judged])
-            self._judgement = self._surrogate.judge(X[rows], y[rows], known).spread_over(rows, before)
-
-    def _active_rows(self, n: int) -> Mask | None:
-        """Which of the first `n` rows (boolean) the model is built on: all (None) up to `max_rows`, then so many of them.
-
-        A quarter are the best that are believed, a quarter (and all not yet judged) the latest, the rest evenly spread.
-        """
-        if n <= self._max_rows:
-            return None
-        y, rows = self._y[:n], np.zeros(n, dtype=bool)
-        rows[min(self._judged, n - self._piece) :] = True
-        believed = np.where(np.isfinite(y) & (self.weights()[:n] > 1.0 / SUSPECT_FACTOR) & ~rows, y, -np.inf)
-        rows[np.argsort(-believed, kind="stable")[: self._piece]] = True
-        others = np.flatnonzero(~rows)
-        count = max(0, min(len(others), self._max_rows - int(rows.sum())))
-        rows[others[np.linspace(0, len(others) - 1, count).astype(int)]] = True
-        return rows
-
+    @one_blas_thread
     def weights(self) -> Array:
-        """u^2 in [0, 1] of every observation, shape `n`; 1 is full trust. Not yet judged rows count as trusted."""
-        weights = np.ones(self.n)
-        if self._judgement is not None:
-            known = self._judgement.weights
-            weights[: len(known)] = known
-        return weights
+        """u^2 in [0, 1] of every observation, shape `n`: 1 is full trust, below `SUSPECT_WEIGHT` is a suspect."""
+        return self._weights_by(self._look())
+
+    def committed_weights(self) -> Array:
+        """The weights (`n`) as they were at the last `ask` or `update`, for nothing; rows told since then count as trusted."""
+        return self._weights_by(self._committed)
+
+    def _weights_by(self, state: SurrogateState | None) -> Array:
+        known = np.empty(0) if state is None else state.weights
+        return np.append(known, np.ones(self.n - len(known)))
 
     @one_blas_thread
     def suspects(self) -> list[Suspect]:
-        """The observations whose weight fell below 1, least believed first."""
-        self.update()
-        if self._judgement is None:
+        """The observations whose weight is below `SUSPECT_WEIGHT`, least trusted first."""
+        state = self._look()
+        if state is None:
             return []
-        expected, weights = self._judgement.scaling.to_units(self._expected()[0]), self._judgement.weights
-        rows = [index for index in np.argsort(weights, kind="stable") if weights[index] < 1.0]
+        expected, weights = state.scaling.to_units(self._expected(state)[0]), state.weights
+        rows = [index for index in np.argsort(weights, kind="stable") if weights[index] < SUSPECT_WEIGHT]
         return [Suspect(int(i), float(weights[i]), float(self._y[i] - expected[i]), float(expected[i])) for i in rows]
 
     @one_blas_thread
     def posterior(self, X: Array) -> Posterior:
-        """What is believed of the objective at `X` (`m x d`), in its own units."""
-        points = self._check_points(X, "X")
-        self.update()
-        if self._judgement is None:
-            scaling = Scaling.of(self._y[np.isfinite(self._y)])
-            return Posterior(
-                np.full(len(points), float(scaling.to_units(np.zeros(1))[0])), np.full(len(points), np.inf)
-            )
-        mean, variance = self._current_belief().mean_and_variance(points)
-        scaling = self._judgement.scaling
-        return Posterior(scaling.to_units(mean), np.sqrt(variance) * scaling.spread * scaling.unit)
+        """What is known of the objective at `X` (`m x d`), in its own units."""
+        points, state = self._check_points(X, "X"), self._look()
+        if state is None:
+            centre = float(Scaling.of(self._y[np.isfinite(self._y)]).to_units(np.zeros(1))[0])
+            return Posterior(np.full(len(points), centre), np.full(len(points), np.inf))
+        mean, variance = self._posterior_of(state).mean_and_variance(points)
+        return Posterior(state.scaling.to_units(mean), np.sqrt(variance) * state.scaling.spread * state.scaling.unit)
 
     @one_blas_thread
     def recommend(self) -> int:
-        """Index of the observation with the highest believed value: the best point, not the luckiest lie."""
+        """Index of the observation with the highest posterior mean: the best point, not the luckiest lie."""
         if self.n == 0:
             raise ValueError("Nothing was told yet: recommend() needs at least one observation.")
-        self.update()
-        if self._judgement is None:
+        state = self._look()
+        if state is None:
             return int(np.argmax(np.where(np.isfinite(self._y), self._y, -np.inf)))
         # a believed lie is alone with its claim: no more counts than the other rows could support (two deviations)
-        without, deviation = self._expected()
-        return int(np.argmax(np.minimum(self._current_belief().mean(self._X), without + 2.0 * deviation)))
+        without, deviation = self._expected(state)
+        return int(np.argmax(np.minimum(self._posterior_of(state).mean(self._X), without + 2.0 * deviation)))
 
     def state_dict(self) -> dict[str, Any]:
         """Everything `ask` depends on besides the constructor's arguments, as data that strict JSON can hold."""
@@ -208,8 +168,8 @@ class Optimizer:
             "dim": self.dim,
             "seed": self.seed,
             "X": self._X.tolist(),
-            "y": [value if math.isfinite(value) else str(value) for value in self._y.tolist()],
-            "judgement": None if self._judgement is None else self._judgement.to_data(),
+            "y": to_json_numbers(self._y),
+            "surrogate_state": None if self._committed is None else self._committed.to_data(),
             "failures": self.failures,
         }
 
@@ -220,47 +180,42 @@ class Optimizer:
                 raise ValueError(
                     f"This optimizer has {name}={getattr(self, name)!r}, the state {name}={state[name]!r}."
                 )
+        # "judgement" is what it was called once: there are old states on people's disks
+        committed = state["surrogate_state"] if "surrogate_state" in state else state["judgement"]
         self._X = np.array(state["X"], dtype=float).reshape(-1, self.dim)
-        self._y = np.array([float(value) for value in state["y"]])
-        self._judgement = None if state["judgement"] is None else Judgement.from_data(state["judgement"])
+        self._y = from_json_numbers(state["y"])
+        self._committed = self._seen = None if committed is None else SurrogateState.from_data(committed)
         self.failures = state["failures"]
 
-    def _current_belief(self) -> Belief:
-        assert self._judgement is not None
+    def _posterior_of(self, state: SurrogateState) -> GaussianPosterior:
         assert self._surrogate is not None
-        judged = len(self._judgement.factor)
-        return self._judgement.belief(self._X[:judged], self._y[:judged], self._surrogate.kernel)
+        return state.posterior(self._X[: state.n], self._y[: state.n], self._surrogate.kernel)
 
-    def _expected(self) -> tuple[Array, Array]:
+    def _expected(self, state: SurrogateState) -> tuple[Array, Array]:
         """What the model expects at every observation without it: mean and deviation (`n` each), in scaled units."""
-        assert self._judgement is not None
-        belief, judgement = self._current_belief(), self._judgement
-        mean, variance = belief.mean_and_variance(self._X)
-        kept = judgement.kept
-        residual, variance[kept] = leave_one_out(belief, judgement.shift[kept])
-        mean[kept] = judgement.scaling.to_scaled(self._y[kept]) - residual
+        posterior, kept = self._posterior_of(state), state.kept
+        mean, variance = posterior.mean_and_variance(self._X)
+        residual, variance[kept] = leave_one_out(posterior, state.target_shift[kept])
+        mean[kept] = state.scaling.to_scaled(self._y[kept]) - residual
         return mean, np.sqrt(variance)
 
-    def _maximize(self, waiting: Array) -> Array:
-        belief = self._current_belief()
-        rng = np.random.default_rng([self.seed, 2, self.n, len(waiting)])
-        forbidden = np.concatenate([self._X, waiting]) if self._avoid_repeats else None
+    def _maximize(self, state: SurrogateState, waiting: Array) -> Array:
+        posterior = self._posterior_of(state)
         return self._maximizer.maximize(
-            belief.with_pending(waiting),
-            self._multiplier(belief),
-            rng,
+            self._acquisition(posterior.with_pending(waiting), self._multiplier(state)),
+            np.random.default_rng([self.seed, 2, self.n, len(waiting)]),
             project=self._project,
-            forbidden=forbidden,
+            forbidden=np.concatenate([self._X, waiting]) if self._avoid_repeats else None,
             pending=waiting,
         )
 
-    def _second_look(self, waiting: Array) -> Array | None:
+    def _second_look(self, state: SurrogateState, waiting: Array) -> Array | None:
         """The place (`d`) of a suspect that is worth asking again, if there is one.
 
-        It matters: its report would make it the best point, yet is no further above the believed ones than they reach down.
-        And nobody contradicted it: no later report from the same place is believed, and none is on its way.
+        It matters: its report would make it the best point, yet is no further above the trusted ones than they reach down.
+        And nothing contradicted it: no later report from the same place is trusted, and none is on its way.
         """
-        trusted = (self.weights() > 1.0 / SUSPECT_FACTOR) & np.isfinite(self._y)
+        trusted = state.trusted & np.isfinite(self._y)
         if not trusted.any():
             return None
         low, high = np.min(self._y[trusted]), np.max(self._y[trusted])
@@ -271,10 +226,9 @@ class Optimizer:
                 return place
         return None
 
-    def _multiplier(self, belief: Belief) -> float:
-        estimated = int((self.weights() < 1.0 / SUSPECT_FACTOR).sum())
-        corruptions = estimated if isinstance(self._corruptions, str) else self._corruptions
-        return self._schedule(self.n, dim=self.dim, corruptions=corruptions, sigma2=belief.noise, decay=1.0)
+    def _multiplier(self, state: SurrogateState) -> float:
+        corruptions = int((~state.trusted).sum()) if self._corruptions is None else self._corruptions
+        return self._schedule(self.n, dim=self.dim, corruptions=corruptions, sigma2=state.hyper.noise, decay=1.0)
 
     def _quasi_random(self, index: int, waiting: Array) -> Array:
         """Point number `index` of the seed's scrambled Sobol sequence; moved on while it repeats a known one."""
@@ -301,80 +255,3 @@ class Optimizer:
             row, column = np.argwhere(outside)[0]
             raise ValueError(f"{name}[{row}, {column}] = {array[row, column]} lies outside the unit cube [0, 1].")
         return array
-
-
-def make_optimizer(
-    name: str,
-    dim: int,
-    *,
-    seed: int,
-    n_initial: int,
-    horizon: int | None = None,
-    project: Projection | None = None,
-    avoid_repeats: bool = False,
-    schedule: str | None = None,
-    scale: float | None = None,
-    corruptions: int | str = "estimated",
-    max_rows: int = 1500,
-    recheck: bool = False,
-    **options: Any,
-) -> Optimizer:
-    """The optimizer of that name on the unit cube of dimension `dim`.
-
-    `n_initial` scrambled Sobol points come first. `horizon` is the number of trials, where known (the theory schedule needs it).
-    `project` rounds points to those that can be tried; with `avoid_repeats` none is asked twice while others are left
-    (but suspects with `recheck`).
-    `schedule` is "practical" (default), "paper" or "theory"; `scale` its multiplier. `corruptions` is their assumed number in
-    the theory schedule: "estimated" from the weights, or fixed. Past `max_rows` observations the model is built on that many of
-    them, so that a suggestion's cost stays bounded. With `recheck` a suspect that would be the best point is asked again.
-    Further options are those of the algorithm's surrogate.
-    """
-    if name not in SURROGATES:
-        raise ValueError(
-            f"Unknown algorithm {name!r}{_did_you_mean(name, ALGORITHMS)}: choose one of {', '.join(ALGORITHMS)}."
-        )
-    for argument, value, least in (
-        ("dim", dim, 1),
-        ("seed", seed, 0),
-        ("n_initial", n_initial, 1),
-        ("max_rows", max_rows, 20),
-    ):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise ValueError(f"{argument} must be a whole number of at least {least}, got {value!r}.")
-    if isinstance(corruptions, str) and corruptions != "estimated":
-        raise ValueError(f"corruptions must be 'estimated' or a whole number, got {corruptions!r}.")
-    if options.get("recipe") == "paper":  # the authors' own throughout
-        schedule, options = schedule or "paper", {"kernel": "rbf", **options}
-    return Optimizer(
-        name,
-        int(dim),
-        seed=int(seed),
-        n_initial=int(n_initial),
-        surrogate=_make_surrogate(name, options),
-        schedule=schedule or "practical",
-        scale=scale,
-        horizon=horizon,
-        corruptions=corruptions,
-        project=project,
-        avoid_repeats=avoid_repeats,
-        max_rows=max_rows,
-        recheck=recheck,
-    )
-
-
-def _make_surrogate(name: str, options: Mapping[str, Any]) -> Surrogate | None:
-    kind = SURROGATES[name]
-    known = () if kind is None else tuple(field.name for field in fields(kind))
-    general = tuple(p for p in inspect.signature(make_optimizer).parameters if p not in ("name", "dim", "options"))
-    for option in options:
-        if option not in known:
-            allowed = ", ".join((*general, *known))
-            raise ValueError(
-                f"{name} has no option {option!r}{_did_you_mean(option, (*general, *known))}: choose from {allowed}."
-            )
-    return None if kind is None else kind(**options)
-
-
-def _did_you_mean(word: str, allowed: tuple[str, ...]) -> str:
-    close = difflib.get_close_matches(word, allowed, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,19 +1,20 @@
-"""What a belief is made by, and the paper's three baselines: GP, Student-t process and DiagnosticsGP.
+"""What a posterior is made by, and the paper's three baselines: GP, Student-t process and DiagnosticsGP.
 
-A surrogate is frozen options and one function, `judge`: from all observations and the previous judgement to the next.
-Whatever it remembers is in the judgement, so that a restored optimizer thinks exactly what the original thought.
+A surrogate is frozen options and one function, `update`: from all observations and the previous state to the next.
+Whatever it remembers is in the state, so that a restored optimizer continues exactly where the original stopped.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from scipy.stats import t as student_t
 
+from rcgp.choices import unknown
 from rcgp.fit import Data, Hyperparameters, Score, fit, marginal_likelihood, student_t_likelihood
-from rcgp.gaussian import KERNELS, Array, Belief, Mask
-from rcgp.judgement import Judgement, Scaling
+from rcgp.gaussian import KERNELS, Array, GaussianPosterior, Mask
+from rcgp.state import Scaling, SurrogateState
 
 
 @dataclass(frozen=True)
@@ -21,27 +22,27 @@ class Surrogate:
     """What all five share: the kernel, and when to fit again.
 
     Objectives are seldom as smooth as the RBF kernel supposes: with Matern-5/2 regret without lies was 0.4 to 1.2 times as much.
-    Every observation refits while there are few; past `eager` rows a fit waits for `n // patience` new ones, and past
+    Every observation refits while there are few; past `eager` rows a fit waits for `n // refit_divisor` new ones, and past
     `fit_rows` it sees an evenly spread choice of so many: more rows hardly move a handful of hyper-parameters.
     """
 
     kernel: str = "matern52"
     eager: int = 40
-    patience: int = 20
+    refit_divisor: int = 20
     fit_rows: int = 500
 
     def __post_init__(self) -> None:
         if self.kernel not in KERNELS:
-            raise ValueError(f"Unknown kernel {self.kernel!r}: choose one of {', '.join(KERNELS)}.")
+            raise ValueError(unknown("kernel", self.kernel, KERNELS))
 
-    def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
-        """Conclude from `X` (`n x d`) and `y` (`n`, any floats), knowing the judgement of the first rows of them."""
+    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
+        """The state given `X` (`n x d`) and `y` (`n`, any floats), knowing the state of the first rows of them."""
         raise NotImplementedError
 
-    def fit_is_due(self, n: int, previous: Judgement | None) -> bool:
+    def fit_is_due(self, n: int, previous: SurrogateState | None) -> bool:
         if previous is None or n <= self.eager:
             return True
-        return n - previous.fitted_at >= max(1, n // self.patience)
+        return n - previous.fitted_at >= max(1, n // self.refit_divisor)
 
     def refit(self, data: Data, score: Score, start: Hyperparameters | None, *, due: bool = True) -> Hyperparameters:
         """Hyper-parameters from `data`, warm-started; as they were when no fit is due or there is nothing to fit."""
@@ -56,19 +57,19 @@ class Surrogate:
 
 @dataclass(frozen=True)
 class GaussianSurrogate(Surrogate):
-    """The ordinary Gaussian process: believes every finite number it is told."""
+    """The ordinary Gaussian process: trusts every finite number it is told."""
 
-    def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
+    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
         kept = np.isfinite(y)
         return self.on_rows(X, y, kept, previous)
 
-    def on_rows(self, X: Array, y: Array, kept: Mask, previous: Judgement | None) -> Judgement:
+    def on_rows(self, X: Array, y: Array, kept: Mask, previous: SurrogateState | None) -> SurrogateState:
         """The Gaussian process on the `kept` rows (`n`, boolean) alone."""
         scaling, due = Scaling.of(y[kept]), self.fit_is_due(len(y), previous)
         data = Data.trusted(X[kept], scaling.to_scaled(y[kept]))
         hyper = self.refit(data, marginal_likelihood, hyper_of(previous), due=due)
-        factor = np.where(kept, 1.0, np.inf)
-        return Judgement(scaling, hyper, factor, np.zeros(len(y)), fitted_at(len(y), due, previous))
+        noise_inflation = np.where(kept, 1.0, np.inf)
+        return SurrogateState(scaling, hyper, noise_inflation, np.zeros(len(y)), fitted_at(len(y), due, previous))
 
 
 @dataclass(frozen=True)
@@ -82,16 +83,16 @@ class StudentTSurrogate(Surrogate):
         if not self.nu > 2.0:
             raise ValueError(f"nu must exceed 2 for the variance to exist, got {self.nu}.")
 
-    def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
+    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
         kept, due = np.isfinite(y), self.fit_is_due(len(y), previous)
         scaling = Scaling.of(y[kept])
         z = scaling.to_scaled(y[kept])
         hyper = self.refit(Data.trusted(X[kept], z), student_t_likelihood(self.nu), hyper_of(previous), due=due)
-        factor, shift = np.where(kept, 1.0, np.inf), np.zeros(len(y))
-        judgement = Judgement(scaling, hyper, factor, shift, fitted_at(len(y), due, previous))
-        distance = float(z @ judgement.belief(X, y, self.kernel).alpha)
-        inflation = (self.nu + distance - 2.0) / (self.nu + len(z) - 2.0)
-        return replace(judgement, inflation=inflation, _belief=None)
+        noise_inflation, target_shift = np.where(kept, 1.0, np.inf), np.zeros(len(y))
+        state = SurrogateState(scaling, hyper, noise_inflation, target_shift, fitted_at(len(y), due, previous))
+        distance = float(z @ state.posterior(X, y, self.kernel).alpha)
+        covariance_scale = (self.nu + distance - 2.0) / (self.nu + len(z) - 2.0)
+        return replace(state, covariance_scale=covariance_scale, _posterior=None)
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ class DiagnosticsSurrogate(Surrogate):
         if not 0.5 < self.level < 1.0:
             raise ValueError(f"level must lie in (0.5, 1), got {self.level}.")
 
-    def judge(self, X: Array, y: Array, previous: Judgement | None) -> Judgement:
+    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
         finite = np.isfinite(y)
         kept = finite.copy()
         if finite.any():
@@ -121,10 +122,11 @@ class DiagnosticsSurrogate(Surrogate):
         if kept.sum() < 0.5 * finite.sum():  # a mask that drops most rows explains nothing: keep the last one
             kept = finite.copy()
             if previous is not None:
-                kept[: len(previous.factor)] &= previous.kept
-        return GaussianSurrogate(self.kernel, self.eager, self.patience, self.fit_rows).on_rows(X, y, kept, previous)
+                kept[: previous.n] &= previous.kept
+        shared = {field.name: getattr(self, field.name) for field in fields(Surrogate)}
+        return GaussianSurrogate(**shared).on_rows(X, y, kept, previous)
 
-    def _believable(self, X: Array, y: Array, previous: Judgement | None) -> Mask:
+    def _believable(self, X: Array, y: Array, previous: SurrogateState | None) -> Mask:
         """Rows within the `level` quantile of the Student-t predictive distribution, as booleans of shape `n`."""
         z = Scaling.of(y).to_scaled(y)
         hyper = previous.hyper if previous else Hyperparameters.default(X.shape[1])
@@ -134,22 +136,23 @@ class DiagnosticsSurrogate(Surrogate):
         for step in range(self.rounds):
             if step % 10 == 5:  # variational EM; a fit before the first precisions would explain the outliers away
                 hyper = self.refit(data, marginal_likelihood, hyper)
-            belief = Belief.condition(X, z, hyper.noise * data.factor, hyper.lengthscale, self.kernel, hyper.noise)
-            mean, variance = belief.mean_and_variance(X)
+            noises = hyper.noise * data.noise_inflation
+            posterior = GaussianPosterior.condition(X, z, noises, hyper.lengthscale, self.kernel, hyper.noise)
+            mean, variance = posterior.mean_and_variance(X)
             updated = (self.nu + 1.0) / (self.nu + ((z - mean) ** 2 + variance) / hyper.noise)
             converged = np.max(np.abs(updated - precision)) < 1e-3
-            precision, data = updated, Data(X, z, 1.0 / updated, data.shift)
+            precision, data = updated, Data(X, z, 1.0 / updated, data.target_shift)
             if converged and step > 5:
                 break
         limit = student_t.ppf(self.level, self.nu) * np.sqrt(hyper.noise + variance)
         return np.abs(z - mean) <= limit
 
 
-def hyper_of(previous: Judgement | None) -> Hyperparameters | None:
-    """The hyper-parameters of the judgement before, where there was one."""
+def hyper_of(previous: SurrogateState | None) -> Hyperparameters | None:
+    """The hyper-parameters of the state before, where there was one."""
     return None if previous is None else previous.hyper
 
 
-def fitted_at(n: int, due: bool, previous: Judgement | None) -> int:
+def fitted_at(n: int, due: bool, previous: SurrogateState | None) -> int:
     """The number of rows at the last fit: this one's `n` if it was due."""
     return n if due or previous is None else previous.fitted_at

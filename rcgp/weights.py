@@ -4,7 +4,7 @@ Notation
     r   residual y - g(x)               L   `width`, half the length of the plateau
     e   excess, max(|r| - L, 0)         c   `decay`, how fast belief falls beyond it
     u   relative weight (1 + e^2/c^2)^(-1/2) in (0, 1];  the paper's w is (sigma/sqrt 2) u
-    J   noise factor sigma^2 / (2 w^2) = 1/u^2 = 1 + e^2/c^2
+    J   noise inflation sigma^2 / (2 w^2) = 1/u^2 = 1 + e^2/c^2
     m_w target shift sigma^2 d/dy log w^2 = -2 sigma^2 sign(r) e / (c^2 + e^2)
 """
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:  # whoever has tensors has imported torch; the NumPy optimizer
     from torch import Tensor
 
 Array = TypeVar("Array", "Tensor", np.ndarray[Any, np.dtype[np.float64]])
+
+SUSPECT_WEIGHT = 0.5
+"""An observation whose weight u^2 = 1/J is below this is a suspect: it neither scales nor fits, and no other row is compared
+with it. A weight from here to 1 is partial trust."""
 
 
 @dataclass(frozen=True)
@@ -38,38 +42,37 @@ class PlateauIMQ:
             raise ValueError(f"PlateauIMQ.decay must be positive, got {self.decay}.")
 
     def __call__(self, residual: Array) -> tuple[Array, Array]:
-        """Noise factor J and target shift m_w / sigma^2, both of the residual's shape `n`.
+        """Noise inflation J and target shift m_w / sigma^2, both of the residual's shape `n`.
 
         Exactly 1 and 0 on the plateau. A residual that is infinite, NaN or too large to square has no influence:
-        its factor is infinite and its shift 0, the limits of the formulas.
+        its noise inflation is infinite and its target shift 0, the limits of the formulas.
         """
         excess = residual - residual.clip(-self.width, self.width)
         with np.errstate(over="ignore", invalid="ignore"):
             ratio = excess / self.decay
-            factor = 1.0 + ratio * ratio
+            noise_inflation = 1.0 + ratio * ratio
             # -2 e / (c^2 + e^2), written so that neither square overflows
-            shift = -2.0 * (ratio / factor) / self.decay
-        lost = ~(factor < float("inf"))  # NaN too, and the same words for tensors and arrays
-        factor[lost], shift[lost] = float("inf"), 0.0
-        return factor, shift
+            target_shift = -2.0 * (ratio / noise_inflation) / self.decay
+        lost = ~(noise_inflation < float("inf"))  # NaN too, and the same words for tensors and arrays
+        noise_inflation[lost], target_shift[lost] = float("inf"), 0.0
+        return noise_inflation, target_shift
 
 
 @dataclass(frozen=True)
 class KnownWeights:
-    """Noise factors and shifts (both `n`) that were concluded elsewhere: the residual has no say."""
+    """Noise inflation and target shift (both `n`) that were computed elsewhere: the residual has no say."""
 
-    factor: Any
-    shift: Any
+    noise_inflation: Any
+    target_shift: Any
 
     def __call__(self, residual: Array) -> tuple[Array, Array]:
-        """The known factor and shift, in the shape `n` of the residual."""
-        return self.factor, self.shift
+        """The known noise inflation and target shift, in the shape `n` of the residual."""
+        return self.noise_inflation, self.target_shift
 
 
-def pseudo_data(y: Array, center: Any, noise: Any, weight: PlateauIMQ | KnownWeights) -> tuple[Array, Array]:
-    """The ordinary GP that equals the RCGP: moved targets, inflated noise. All have shape `n`."""
-    factor, shift = weight(y - center)
-    return y - noise * shift, noise * factor
+def pseudo_data(y: Array, noise: Any, noise_inflation: Array, target_shift: Array) -> tuple[Array, Array]:
+    """Targets and noise variances of the ordinary GP that equals the RCGP: moved and inflated. All have shape `n`."""
+    return y - noise * target_shift, noise * noise_inflation
 
 
 def _all(condition: Any) -> bool:

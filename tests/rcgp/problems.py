@@ -1,13 +1,15 @@
-"""Random data for the properties, and the RCGP written out in NumPy exactly as the paper's formulas read."""
+"""Random data for the properties, small objectives, and the RCGP written out in NumPy exactly as the paper's formulas read."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 from gpytorch.kernels import RBFKernel
 from hypothesis import strategies as st
 
-from rcgp import PlateauIMQ, RobustGP
+from rcgp import Optimizer, PlateauIMQ, RobustGP
+from rcgp.gaussian import Array, GaussianPosterior
 
 
 @dataclass(frozen=True)
@@ -81,3 +83,34 @@ def random_problems(draw: st.DrawFn, *, lies: int = 0) -> RandomProblem:
         decay=draw(st.floats(0.1, 3.0)),
         lies=lies,
     )
+
+
+def random_posterior(
+    dim: int, seed: int, n: int = 30, kernel: str = "rbf", covariance_scale: float = 1.0
+) -> GaussianPosterior:
+    rng = np.random.default_rng(seed)
+    lengthscale = 0.4 * np.sqrt(dim) * rng.uniform(0.5, 2.0, dim)
+    X, targets, noises = rng.random((n, dim)), rng.standard_normal(n), np.full(n, 0.01)
+    posterior = GaussianPosterior.condition(X, targets, noises, lengthscale, kernel, 0.01)
+    return replace(posterior, covariance_scale=covariance_scale)
+
+
+def peak(x: Array) -> float:
+    """A smooth hill with its top at 0.7 in every coordinate."""
+    return float(np.exp(-8.0 * np.sum((x - 0.7) ** 2)))
+
+
+def smooth(n: int = 30, seed: int = 0) -> tuple[Array, Array]:
+    """Reports of a smooth function of one parameter, with a little noise."""
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, 1))
+    return X, np.sin(6 * X[:, 0]) + 0.05 * rng.standard_normal(n)
+
+
+def run(optimizer: Optimizer, trials: int, objective: Callable[[Array], float] = peak) -> Array:
+    """Ask and tell so many times; the points (`trials x d`)."""
+    points = []
+    for _ in range(trials):
+        points.append(optimizer.ask())
+        optimizer.tell(points[-1], objective(points[-1]))
+    return np.array(points)

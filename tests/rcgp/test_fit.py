@@ -84,7 +84,7 @@ def test_a_warm_start_reaches_the_same_optimum() -> None:
 
 def test_a_failed_fit_keeps_the_last_good_parameters_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     data, last = sample(1), Hyperparameters(np.array([0.3, 0.4]), 0.02)
-    broken = Data(data.X, np.full_like(data.z, np.nan), data.factor, data.shift)
+    broken = Data(data.X, np.full_like(data.z, np.nan), data.noise_inflation, data.target_shift)
     with caplog.at_level(logging.WARNING):
         result = fit(broken, [last], "rbf", marginal_likelihood)
     assert not result.ok

@@ -110,9 +110,9 @@ def test_variance_identity_and_order(problem: RandomProblem, lie: float) -> None
 @given(st.floats(0.01, 2.0), st.floats(0.0, 4.0), st.floats(0.05, 3.0), st.floats(-3.0, 3.0))
 def test_influence_bound_holds_for_a_numerical_supremum(sigma2: float, width: float, decay: float, mean: float) -> None:
     y = np.concatenate([np.linspace(-20, 20, 4001), np.logspace(1, 8, 500), -np.logspace(1, 8, 500)])
-    factor, shift = PlateauIMQ(width, decay)(y)
-    w = math.sqrt(sigma2 / 2.0) / np.sqrt(factor)
-    supremum = np.abs(w * (y - sigma2 * shift - mean)).max()
+    noise_inflation, target_shift = PlateauIMQ(width, decay)(y)
+    w = math.sqrt(sigma2 / 2.0) / np.sqrt(noise_inflation)
+    supremum = np.abs(w * (y - sigma2 * target_shift - mean)).max()
     assert supremum <= confidence.influence_bound(sigma2, width, decay, abs(mean)) * (1 + 1e-9)
 
 

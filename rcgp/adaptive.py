@@ -1,0 +1,197 @@
+"""A2-RCGP: an anchor model says what to expect of every row, and the plateau of the adaptive model is centred there."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import norm
+from scipy.stats import t as student_t
+
+from rcgp.agreement import Agreement, most_lies, within_budget
+from rcgp.anchor import expectations, overconfidence
+from rcgp.fit import POWERS, Data, Hyperparameters, leave_one_out_score, marginal_likelihood
+from rcgp.fixed_center import VANISHED, RobustSurrogate, believable, paper_width
+from rcgp.gaussian import Array, Mask
+from rcgp.reconsider import FEWEST, simplest_explanation
+from rcgp.state import Scaling, SurrogateState, trusted_rows
+from rcgp.surrogates import fitted_at, hyper_of
+from rcgp.weights import PlateauIMQ
+
+MANY_AT_ONCE = 16
+"""More first rows than this are not taken in at once: among many, a lie hides behind the scale that it sets itself."""
+
+LONGEST = 0.25
+"""In units of sqrt(d): the longest length-scale of the second opinion. A handful of rows may look flat along a coordinate, and a
+model that takes this for knowledge doubts the first honest drop (clean Branin 1.3 x GP-UCB)."""
+
+UNKNOWN_SHARE = 0.1
+"""How much of what the anchor does not know softens A2's decay. All of it leaves a rejected lie of a few ranges a say where
+nothing else was measured (early crashes 1.9 x the oracle), none of it forgets honest surprises (clean data 1.3 x GP-UCB)."""
+
+RECONSIDERED = 150
+"""Up to so many rows the trusted ones are asked which of them make all others hard to explain. A matter of time: it takes as many
+fits as there may be lies. That is also why, while every row brings a fit, only every third brings this."""
+
+
+@dataclass(frozen=True)
+class AdaptiveSurrogate(RobustSurrogate):
+    """A2-RCGP: an anchor model centres the plateau of the adaptive one.
+
+    Robust recipe. The anchor is the GP on the trusted rows (weight at least 1/2). It expects mu_-i +- s_i of every row, without
+    that row: in closed form for its own, as a prediction for the others, so that no lie supports itself. The adaptive model is
+    the RCGP with centre mu_-i, a plateau of about `width` deviations s_i and a decay of `decay` of them: A2's plateau, with
+    x-dependent centre, width and decay. Four things keep honest data on it:
+
+    - where nothing was measured the anchor only knows its own scale, which a few rows estimate badly. There the plateau reaches
+      beyond the range of the trusted values, by `margin` times that range below it and by `ceiling` times above it: an honest
+      drop that is doubted costs its regret again and again, an honest peak that is doubted is asked again for nothing;
+    - of plausible suspects there are at most `budget` (default 1 + n^(1/3)): when there are more, those that agree with
+      each other, or else the least suspicious, are believed again, and the fewer that contradict them are suspects;
+    - an anchor that is wrong about its own rows more often than it thinks suspects less;
+    - a row that an objective of shorter length-scales would explain is trusted: few rows in many dimensions say little of them.
+
+    And one thing finds lies that were believed when there was nothing to contradict them: see `rcgp.reconsider`.
+    """
+
+    width: float = 3.0
+    decay: float = 0.3
+    margin: float = 1.7
+    ceiling: float = 0.5
+    budget: int | None = None
+    gap: float = 20.0
+    rounds: int = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not (self.width > 0.0 and self.decay > 0.0):
+            raise ValueError(f"width and decay must be positive, got {self.width} and {self.decay}.")
+        if not (self.margin >= 0.0 and self.ceiling >= 0.0):
+            raise ValueError(f"margin and ceiling must be at least 0, got {self.margin} and {self.ceiling}.")
+        if not self.rounds >= 1:
+            raise ValueError(f"rounds must be at least 1, got {self.rounds}.")
+
+    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
+        if self.recipe == "paper":
+            return self._paper_update(X, y, previous)
+        n = len(y)
+        if previous is None and n > MANY_AT_ONCE:  # told at once: the first half tests the second
+            previous = self.update(X[: n // 2], y[: n // 2], None)
+        due, hyper = self.fit_is_due(n, previous), hyper_of(previous)
+        trusted = self._first_look(X, y, previous)
+        if due and self._reconsiders(n, previous):
+            trusted, hyper = self._reconsidered(X, y, trusted, hyper)
+        for _ in range(self.rounds):
+            scaling = Scaling.of(y[trusted])
+            z = scaling.to_scaled(y)
+            hyper = self.refit(Data.trusted(X[trusted], z[trusted]), marginal_likelihood, hyper, due=due)
+            noise_inflation, target_shift, concluded = self._tested(X, z, trusted, hyper)
+            if np.array_equal(concluded, trusted):
+                break
+            trusted, due = concluded, True
+        assert hyper is not None
+        readmitted = trusted & ~trusted_rows(noise_inflation)
+        noise_inflation[readmitted], target_shift[readmitted] = 1.0, 0.0
+        return SurrogateState(scaling, hyper, noise_inflation, target_shift, fitted_at(n, due, previous))
+
+    def _first_look(self, X: Array, y: Array, previous: SurrogateState | None) -> Mask:
+        """Which rows (`n`, boolean) are trusted at first: the old ones as before, new ones by the old model's prediction."""
+        if previous is None or not previous.kept.any():
+            return believable(y, self.gap)
+        seen = previous.n
+        trusted = np.concatenate([previous.trusted, np.isfinite(y[seen:])])
+        if seen < len(y):
+            posterior = previous.posterior(X[:seen], y[:seen], self.kernel)
+            mean, variance = posterior.mean_and_variance(X[seen:])
+            known = previous.scaling.to_scaled(y[:seen][trusted[:seen]])
+            z = previous.scaling.to_scaled(y[seen:])
+            noise_inflation, _ = self._plateau(z, mean, variance, posterior.noise, known)(z - mean)
+            trusted[seen:] &= trusted_rows(noise_inflation)
+        return trusted
+
+    def _reconsiders(self, n: int, previous: SurrogateState | None) -> bool:
+        """Whether the trusted rows are reconsidered with the fit to `n` rows: when a multiple of three was passed.
+
+        So it happens at the same rows however many of them arrive at a time.
+        """
+        known = 0 if previous is None else previous.n
+        return n <= RECONSIDERED and (n > self.eager or n // 3 > known // 3)
+
+    def _reconsidered(
+        self, X: Array, y: Array, trusted: Mask, hyper: Hyperparameters | None
+    ) -> tuple[Mask, Hyperparameters | None]:
+        """The trusted rows (`n`, boolean) without those that make all others hard to explain, and where their fit starts."""
+        allowed = most_lies(len(y), self.budget) - int((~trusted & np.isfinite(y)).sum())
+        if trusted.sum() < FEWEST or allowed < 1:
+            return trusted, hyper
+        z = Scaling.of(y[trusted]).to_scaled(y[trusted])
+        whole = self.refit(Data.trusted(X[trusted], z), marginal_likelihood, hyper)
+        return simplest_explanation(X, y, trusted, whole, self.kernel, allowed) or (trusted, hyper)
+
+    def _tested(self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters) -> tuple[Array, Array, Mask]:
+        """Noise inflation and target shift of every row by what the trusted ones expect, and who is trusted then (`n` each)."""
+        expected, latent = expectations(X, z, trusted, hyper, self.kernel)
+        excess = overconfidence((z - expected)[trusted], latent[trusted] + hyper.noise)
+        plateau = self._plateau(z, expected, latent, hyper.noise, z[trusted], excess)
+        noise_inflation, target_shift = plateau(z - expected)
+        if not trusted_rows(noise_inflation).all():
+            explained = self._explained_by_a_rougher(X, z, trusted, hyper, excess)
+            noise_inflation = np.where(explained, 1.0, noise_inflation)
+            target_shift = np.where(explained, 0.0, target_shift)
+        held = trusted_rows(noise_inflation)
+        concluded = within_budget(
+            Agreement(X, z, hyper, self.kernel, self.width),
+            held,
+            suspicion=np.abs(z - expected) / plateau.width,
+            allowed=most_lies(len(z), self.budget),
+            believable=self._believable_range(z[held]),
+        )
+        return noise_inflation, target_shift, concluded
+
+    def _plateau(
+        self, z: Array, expected: Array, latent: Array, noise: float, known: Array, overconfidence: float = 1.0
+    ) -> PlateauIMQ:
+        """The plateau of rows that say `z` where `expected` (+- root of `latent` + noise) was; the trusted ones say `known`.
+
+        A model that is wrong about the trusted rows has no ground to suspect others: `overconfidence` times wider.
+        """
+        spread = np.sqrt(latent + noise)
+        # few rows estimate the spread badly: Student-t tails instead of Gaussian ones
+        near = overconfidence * float(student_t.ppf(norm.cdf(self.width), max(2, len(known) - 2))) * spread
+        low, high = self._believable_range(known)
+        far = np.maximum(np.where(z < expected, expected - low, high - expected), near)
+        share = np.minimum(latent, 1.0)  # of the prior in what is unknown here
+        decay = self.decay * np.sqrt(noise + UNKNOWN_SHARE * latent)
+        return PlateauIMQ((1.0 - share) * near + share * far, decay)
+
+    def _believable_range(self, z: Array) -> tuple[float, float]:
+        """Values that need no explanation where nothing was measured, given those of the trusted rows."""
+        low, high = float(np.min(z, initial=-1.0)), float(np.max(z, initial=1.0))
+        return low - self.margin * (high - low), high + self.ceiling * (high - low)
+
+    def _explained_by_a_rougher(
+        self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters, overconfidence: float
+    ) -> Mask:
+        """Rows (`n`, boolean) that a rougher objective would explain: few rows in many dimensions say little of roughness."""
+        root = math.sqrt(X.shape[1])
+        shorter = np.minimum(hyper.lengthscale * max(0.5, 1.0 / root), LONGEST * root)
+        expected, latent = expectations(X, z, trusted, replace(hyper, lengthscale=shorter), self.kernel)
+        plateau = self._plateau(z, expected, latent, hyper.noise, z[trusted], overconfidence)
+        noise_inflation, _ = plateau(z - expected)
+        return trusted_rows(noise_inflation)
+
+    def _paper_update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
+        """Anchor with centre 0; the adaptive model is centred on the anchor's posterior mean, with the same plateau."""
+        n, due = len(y), self.fit_is_due(len(y), previous)
+        scaling = Scaling.of(y[np.isfinite(y)])
+        z = scaling.to_scaled(y)
+        width = paper_width(z)
+        start = previous.anchor if previous else None
+        hyper, noise_inflation, target_shift = self.fixed_center(z, X, width, 1.0, start, due=due)
+        anchor = SurrogateState(scaling, hyper, noise_inflation, target_shift, n)
+        mean = anchor.posterior(X, y, self.kernel).mean(X)
+        noise_inflation, target_shift = PlateauIMQ(width, 1.0)(z - mean)
+        data = Data(X, z, noise_inflation, target_shift).rows(noise_inflation < VANISHED)
+        own = self.refit(data, leave_one_out_score(POWERS["paper"]), hyper_of(previous), due=due)
+        return SurrogateState(scaling, own, noise_inflation, target_shift, fitted_at(n, due, previous), anchor=hyper)

@@ -1,0 +1,87 @@
+"""How many suspects there can be: rows that agree with each other and are too many to be lies are trusted again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from rcgp.fit import Hyperparameters
+from rcgp.gaussian import KERNELS, Array, Mask, Rows, squared_distance
+
+FAR_OUT = 2
+"""So many times the budget must agree before values out of the believable range are believed: who drops a lie asks at the same
+place again, and is lied to again."""
+
+
+def most_lies(n: int, budget: int | None) -> int:
+    """How many of `n` rows may be plausible lies: the `budget`, or else 1 + n^(1/3)."""
+    return budget if budget is not None else 1 + math.floor(n ** (1 / 3) + 1e-9)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Which rows `X` (`n x d`) with scaled reports `z` (`n`) agree: near each other, and no further apart than is likely.
+
+    Likely is `width` deviations of the difference of two reports under the prior and the noise.
+    """
+
+    X: Array
+    z: Array
+    hyper: Hyperparameters
+    kernel: str
+    width: float
+
+    def largest_group(self, rows: Rows) -> Rows:
+        """The most of `rows` that agree with one of them."""
+        near, tolerance = self._tolerance(rows, rows)
+        agree = (near > 0.5) & (np.abs(self.z[rows][:, None] - self.z[rows]) <= tolerance)
+        return rows[agree[np.argmax(agree.sum(axis=1))]]
+
+    def contradicting(self, rows: Rows, group: Rows) -> Rows:
+        """Those of `rows` near to one of the `group` that do not agree with it."""
+        near, tolerance = self._tolerance(rows, group)
+        against = (near > 0.5) & (np.abs(self.z[rows][:, None] - self.z[group]) > tolerance)
+        return rows[against.any(axis=1)]
+
+    def _tolerance(self, left: Rows, right: Rows) -> tuple[Array, Array]:
+        """Correlation of every pair of rows, and how far apart their reports may be, both `m x n`."""
+        distance = squared_distance(self.X[left], self.X[right], self.hyper.lengthscale)
+        near, _ = KERNELS[self.kernel](distance)
+        return near, self.width * np.sqrt(2.0 * (1.0 - near) + 2.0 * self.hyper.noise)
+
+
+def within_budget(
+    agreement: Agreement, trusted: Mask, suspicion: Array, allowed: int, believable: tuple[float, float]
+) -> Mask:
+    """The trusted rows (`n`, boolean) once no more suspects are left than the adversary could afford.
+
+    Believed again are those that agree with each other and are too many to be lies, however far out; or else those of the least
+    `suspicion` (`n`) within the `believable` range. The fewer trusted rows that contradict them are suspects then.
+    """
+    z = agreement.z
+    suspects = np.flatnonzero(~trusted & np.isfinite(z))
+    if len(suspects) <= allowed:
+        return trusted
+    low, high = believable
+    plausible = suspects[(z[suspects] >= low) & (z[suspects] <= high)]
+    readmitted = _readmitted(agreement.largest_group(suspects), plausible, suspicion, allowed)
+    result = trusted.copy()
+    result[readmitted] = True
+    contradicting = agreement.contradicting(np.flatnonzero(trusted), readmitted)
+    if len(contradicting) < len(readmitted):  # both sides cannot be right; a fit on both would call everything noise
+        result[contradicting] = False
+    return result
+
+
+def _readmitted(group: Rows, plausible: Rows, suspicion: Array, allowed: int) -> Rows:
+    """The suspects to believe again, given the largest `group` that agrees and the `plausible` ones; maybe none."""
+    enough = allowed if np.isin(group, plausible).all() else FAR_OUT * allowed
+    if len(group) <= enough and len(plausible) <= allowed:
+        return group[:0]
+    believed = group if len(group) > enough else group[np.isin(group, plausible)]
+    if len(believed) < 2:  # nobody supports another
+        order = plausible[np.argsort(suspicion[plausible], kind="stable")]
+        believed = order[: len(plausible) - allowed]
+    return believed

@@ -1,0 +1,99 @@
+"""FC-RCGP, the RCGP with one centre and one plateau for all rows, and what it shares with A2-RCGP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from rcgp.choices import unknown
+from rcgp.fit import POWERS, Data, Hyperparameters, leave_one_out_score
+from rcgp.gaussian import Array, Mask
+from rcgp.state import Scaling, SurrogateState, mask_of
+from rcgp.surrogates import Surrogate, fitted_at, hyper_of
+from rcgp.weights import PlateauIMQ
+
+VANISHED = 1e100
+"""Rows with a larger noise inflation do not enter a fit: their weight is nothing, and its square would underflow."""
+
+Recipe = Literal["robust", "paper"]
+
+
+@dataclass(frozen=True)
+class RobustSurrogate(Surrogate):
+    """What FC-RCGP and A2-RCGP share.
+
+    `recipe="paper"` is the authors' own: plain standardising, plateau at the 95 % quantile of the distance from the median,
+    decay 1, leave-one-out weighted by the first power of the weights. `recipe="robust"` is the default.
+    """
+
+    recipe: Recipe = "robust"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.recipe not in get_args(Recipe):
+            raise ValueError(unknown("recipe", self.recipe, get_args(Recipe)))
+
+    def fixed_center(
+        self, z: Array, X: Array, width: float, decay: float, start: Hyperparameters | None, *, due: bool
+    ) -> tuple[Hyperparameters, Array, Array]:
+        """Hyper-parameters, noise inflation and target shift (`n`) of the RCGP with centre 0."""
+        noise_inflation, target_shift = PlateauIMQ(width, decay)(z)
+        data = Data(X, z, noise_inflation, target_shift).rows(noise_inflation < VANISHED)
+        hyper = self.refit(data, leave_one_out_score(POWERS[self.recipe]), start, due=due)
+        return hyper, noise_inflation, target_shift
+
+
+@dataclass(frozen=True)
+class FixedCenterSurrogate(RobustSurrogate):
+    """FC-RCGP: centre 0, one plateau for all.
+
+    The robust recipe estimates the bound sqrt(B_f kappa) of |f| from what is believable: values that can be reached from those
+    believed before without crossing a gap of more than `gap` times their range. They set the scale and the plateau.
+    """
+
+    gap: float = 20.0
+    decay: float = 1.0
+
+    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
+        n, due, start = len(y), self.fit_is_due(len(y), previous), hyper_of(previous)
+        trusted = np.isfinite(y) if self.recipe == "paper" else believable(y, self.gap, _trusted_before(n, previous))
+        scaling = Scaling.of(y[trusted])
+        z = scaling.to_scaled(y)
+        width = paper_width(z) if self.recipe == "paper" else float(np.max(np.abs(z[trusted]), initial=1.0))
+        hyper, noise_inflation, target_shift = self.fixed_center(z, X, width, self.decay, start, due=due)
+        return SurrogateState(scaling, hyper, noise_inflation, target_shift, fitted_at(n, due, previous))
+
+
+def paper_width(z: Array) -> float:
+    """The authors' plateau: the 95 % quantile of |z - median| over the finite rows of `z` (`n`)."""
+    finite = z[np.isfinite(z)]
+    return float(np.quantile(np.abs(finite - np.median(finite)), 0.95)) if len(finite) else 1.0
+
+
+def believable(y: Array, gap: float, known: Mask | None = None) -> Mask:
+    """Rows (`n`, boolean) that can be reached from trusted ones without a gap of more than `gap` times the range so far.
+
+    Trusted from the start are the `known` rows, or else the central half of `y`. The range of a handful of values says
+    little: below 20 rows the gap must be larger, as (20/n)^3.
+    """
+    finite = np.flatnonzero(np.isfinite(y))
+    order = finite[np.argsort(y[finite], kind="stable")]
+    values, n = y[order], len(order)
+    if n < 3:
+        return np.isfinite(y)
+    inside = np.flatnonzero(known[order]) if known is not None else np.empty(0, dtype=int)
+    low, high = (inside[0], inside[-1]) if len(inside) > 2 else ((n - 1) // 4, n - 1 - (n - 1) // 4)
+    gap *= max(1.0, 20.0 / n) ** 3
+    with np.errstate(over="ignore"):
+        while low > 0 and values[low] - values[low - 1] <= gap * (values[high] - values[low]):
+            low -= 1
+        while high < n - 1 and values[high + 1] - values[high] <= gap * (values[high] - values[low]):
+            high += 1
+    return mask_of(order[low : high + 1], len(y))
+
+
+def _trusted_before(n: int, previous: SurrogateState | None) -> Mask | None:
+    """The rows (`n`, boolean) that the previous state trusted; new ones are not among them."""
+    return None if previous is None else np.append(previous.trusted, np.zeros(n - previous.n, dtype=bool))

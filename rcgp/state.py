@@ -1,0 +1,181 @@
+"""What a surrogate has learned from the observations: their scale, the hyper-parameters, and how far each row is trusted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from rcgp.fit import Hyperparameters
+from rcgp.gaussian import Array, GaussianPosterior, Mask, Rows
+from rcgp.weights import SUSPECT_WEIGHT, pseudo_data
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """z = (y / unit - location) / spread; the unit keeps values near 1e300 from overflowing when squared."""
+
+    unit: float
+    location: float
+    spread: float
+
+    @classmethod
+    def of(cls, y: Array) -> Self:
+        """Plain standardising by mean and standard deviation of `y` (`n`, finite); 1 where there is no spread."""
+        unit = float(np.max(np.abs(y), initial=0.0)) or 1.0
+        relative = y / unit
+        spread = float(np.std(relative, ddof=1)) if len(y) > 1 else 0.0
+        # below rounding error of the mean there is no spread to speak of
+        return cls(unit, float(np.mean(relative)) if len(y) else 0.0, spread if spread > 1e-14 else 1.0)
+
+    def to_scaled(self, y: Array) -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return (y / self.unit - self.location) / self.spread
+
+    def to_units(self, z: Array) -> Array:
+        return (z * self.spread + self.location) * self.unit
+
+
+@dataclass(frozen=True)
+class SurrogateState:
+    """Noise inflation J and target shift m_w/sigma^2 of every row (`n`; J infinite: left out), hyper-parameters and scale.
+
+    `fitted_at` is the number of rows at the last fit, `covariance_scale` that of a Student-t process, `anchor` the anchor
+    model's own hyper-parameters where it has them, `active` which rows the model is built on where it is not all of them.
+    """
+
+    scaling: Scaling
+    hyper: Hyperparameters
+    noise_inflation: Array
+    target_shift: Array
+    fitted_at: int
+    covariance_scale: float = 1.0
+    anchor: Hyperparameters | None = None
+    active: Mask | None = None
+    _posterior: GaussianPosterior | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def n(self) -> int:
+        """Number of rows it knows."""
+        return len(self.noise_inflation)
+
+    @property
+    def weights(self) -> Array:
+        """u^2 = 1/J in [0, 1] of every row, shape `n`: 1 is full trust, 0 a row left out."""
+        return 1.0 / self.noise_inflation
+
+    @property
+    def trusted(self) -> Mask:
+        """Which rows (`n`, boolean) are no suspects."""
+        return trusted_rows(self.noise_inflation)
+
+    @property
+    def kept(self) -> Mask:
+        """Which rows (`n`, boolean) have any influence."""
+        finite = np.isfinite(self.noise_inflation)
+        return finite if self.active is None else finite & self.active
+
+    def posterior(self, X: Array, y: Array, kernel: str) -> GaussianPosterior:
+        """The posterior this state leads to, given all its rows `X` (`n x d`) and `y` (`n`); computed once."""
+        if self._posterior is None:
+            kept, hyper = self.kept, self.hyper
+            z = self.scaling.to_scaled(y[kept])
+            targets, noises = pseudo_data(z, hyper.noise, self.noise_inflation[kept], self.target_shift[kept])
+            posterior = GaussianPosterior.condition(X[kept], targets, noises, hyper.lengthscale, kernel, hyper.noise)
+            object.__setattr__(self, "_posterior", replace(posterior, covariance_scale=self.covariance_scale))
+        assert self._posterior is not None
+        return self._posterior
+
+    def restricted(self, rows: Mask) -> SurrogateState:
+        """The state of some of its rows (boolean, `n`), with the fit as far back as it was."""
+        return replace(
+            self,
+            noise_inflation=self.noise_inflation[rows],
+            target_shift=self.target_shift[rows],
+            fitted_at=int(rows.sum()) - (len(rows) - self.fitted_at),
+            active=None,
+            _posterior=None,
+        )
+
+    def spread_over(self, rows: Mask, before: SurrogateState | None) -> SurrogateState:
+        """The state of all rows, this one being that of `rows` (boolean, `n`): the others are trusted as they were before."""
+        noise_inflation, target_shift = np.ones(len(rows)), np.zeros(len(rows))
+        if before is not None:
+            noise_inflation[: before.n], target_shift[: before.n] = before.noise_inflation, before.target_shift
+        noise_inflation[rows], target_shift[rows] = self.noise_inflation, self.target_shift
+        fitted_at = len(rows) - (int(rows.sum()) - self.fitted_at)
+        return replace(
+            self, noise_inflation=noise_inflation, target_shift=target_shift, fitted_at=fitted_at, active=rows
+        )
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data that strict JSON can hold."""
+        return {
+            "scaling": [self.scaling.unit, self.scaling.location, self.scaling.spread],
+            "hyperparameters": _hyper_to_data(self.hyper),
+            "noise_inflation": to_json_numbers(self.noise_inflation),
+            "target_shift": self.target_shift.tolist(),
+            "fitted_at": self.fitted_at,
+            "covariance_scale": self.covariance_scale,
+            "anchor": self.anchor and _hyper_to_data(self.anchor),
+            "active": None if self.active is None else np.flatnonzero(self.active).tolist(),
+        }
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """The state that `to_data` wrote, bit for bit; `data` may have the earlier names."""
+        data = {RENAMED_FIELDS.get(name, name): value for name, value in data.items()}
+        noise_inflation = from_json_numbers(data["noise_inflation"])
+        return cls(
+            scaling=Scaling(*data["scaling"]),
+            hyper=_hyper_from_data(data["hyperparameters"]),
+            noise_inflation=noise_inflation,
+            target_shift=np.array(data["target_shift"], dtype=float),
+            fitted_at=data["fitted_at"],
+            covariance_scale=data["covariance_scale"],
+            anchor=data["anchor"] and _hyper_from_data(data["anchor"]),
+            active=None if data["active"] is None else mask_of(data["active"], len(noise_inflation)),
+        )
+
+
+RENAMED_FIELDS = {
+    "theta": "hyperparameters",
+    "factor": "noise_inflation",
+    "shift": "target_shift",
+    "inflation": "covariance_scale",
+}
+"""What the fields of a stored state were called once, and are called now: there are old states on people's disks."""
+
+
+def trusted_rows(noise_inflation: Array) -> Mask:
+    """Which rows (`n`, boolean) are no suspects: their weight is at least `SUSPECT_WEIGHT`."""
+    trusted: Mask = 1.0 / noise_inflation >= SUSPECT_WEIGHT
+    return trusted
+
+
+def mask_of(rows: Sequence[int] | Rows, n: int) -> Mask:
+    """Which of `n` rows are among `rows` (indices), as booleans."""
+    mask = np.zeros(n, dtype=bool)
+    mask[rows] = True
+    return mask
+
+
+def to_json_numbers(values: Array) -> list[float | str]:
+    """`values` (`n`) as strict JSON can hold them: numbers, and the words for infinite and NaN."""
+    return [value if math.isfinite(value) else str(value) for value in values.tolist()]
+
+
+def from_json_numbers(values: Sequence[float | str | None]) -> Array:
+    """What `to_json_numbers` wrote, shape `n`; once None was written for infinite."""
+    return np.array([math.inf if value is None else float(value) for value in values])
+
+
+def _hyper_to_data(hyper: Hyperparameters) -> list[float]:
+    return [*hyper.lengthscale.tolist(), hyper.noise]
+
+
+def _hyper_from_data(data: list[float]) -> Hyperparameters:
+    return Hyperparameters(np.array(data[:-1], dtype=float), data[-1])

@@ -1,0 +1,83 @@
+"""Whom A2-RCGP trusts."""
+
+import numpy as np
+import pytest
+
+from rcgp.adaptive import AdaptiveSurrogate
+from rcgp.fit import Hyperparameters
+from rcgp.state import Scaling, SurrogateState
+from tests.rcgp.problems import smooth
+
+
+def test_too_many_to_be_lies_are_believed_again() -> None:
+    """High lies were believed where nothing contradicted them: honest looks at the same place depose them in the end."""
+    X, y = smooth(30)
+    X, y = X[(X[:, 0] < 0.7)], y[X[:, 0] < 0.7]
+    surrogate = AdaptiveSurrogate()
+    X, y = np.concatenate([X, [[0.9], [0.905]]]), np.append(y, [1.2, 1.2])
+    state = surrogate.update(X, y, None)
+    believed = state.weights[-1]
+    for step in range(10):
+        X, y = np.concatenate([X, [[0.9 + 0.001 * step]]]), np.append(y, np.sin(5.4) + 0.05 * (-1) ** step)
+        state = surrogate.update(X, y, state)
+    assert believed > 0.5
+    assert (state.weights[-10:] > 0.5).all()
+    assert (state.weights[-12:-10] < 0.5).all()
+
+
+@pytest.mark.parametrize(("depth", "believed"), [(1.4, True), (2.5, False), (-0.3, True), (-1.4, False)])
+def test_where_nothing_was_measured_a_drop_may_go_further_than_a_rise(depth: float, believed: bool) -> None:
+    """`depth` times the range of the others below the lowest of them; negative: above the highest."""
+    X, y = np.linspace(0.0, 0.3, 8)[:, None], np.sin(40.0 * np.linspace(0.0, 0.3, 8))
+    surrogate = AdaptiveSurrogate()
+    before = surrogate.update(X, y, None)
+    far = y.min() - depth * np.ptp(y) if depth > 0 else y.max() - depth * np.ptp(y)
+    state = surrogate.update(np.concatenate([X, [[0.95]]]), np.append(y, far), before)
+    assert (state.weights[-1] > 0.5) == believed
+
+
+@pytest.mark.parametrize(("reconsidered", "found"), [(150, True), (0, False)])
+def test_lies_that_were_believed_are_found_by_what_they_make_of_the_others(
+    monkeypatch: pytest.MonkeyPatch, reconsidered: int, found: bool
+) -> None:
+    """Two lies from the start: the objective seems noisy, and nothing is suspicious, until the rest is looked at alone."""
+    monkeypatch.setattr("rcgp.adaptive.RECONSIDERED", reconsidered)
+    rng = np.random.default_rng(3)
+    X = rng.random((30, 1))
+    y = np.sin(6.0 * X[:, 0]) + 0.02 * rng.standard_normal(30)
+    y[[1, 4]] = [0.4, -0.5]
+    scaling, hyper = Scaling.of(y), Hyperparameters(np.array([0.3]), 0.3)
+    believed = SurrogateState(scaling, hyper, np.ones(29), np.zeros(29), 29)
+    weights = AdaptiveSurrogate().update(X, y, believed).weights
+    assert (weights[[1, 4]] < 0.5).all() == found
+    assert (np.delete(weights, [1, 4]) > 0.5).all()
+
+
+def test_a_few_agreeing_lies_are_not_believed() -> None:
+    X, y = smooth(40)
+    surrogate = AdaptiveSurrogate()
+    state = surrogate.update(X, y, None)
+    for x in (0.5, 0.51):
+        X, y = np.concatenate([X, [[x]]]), np.append(y, 4.0)
+        state = surrogate.update(X, y, state)
+    assert (state.weights[-2:] < 0.5).all()
+    assert (state.weights[:-2] > 0.5).all()
+
+
+def test_a_lie_among_many_rows_told_at_once() -> None:
+    X, y = smooth(40)
+    y[25] = 60.0
+    assert AdaptiveSurrogate().update(X, y, None).weights[25] < 0.5
+
+
+def test_an_honest_cliff_is_learned() -> None:
+    """Almost everything scores alike, one region fails outright: far out of range, but too often to be a lie."""
+    rng = np.random.default_rng(0)
+    X = rng.random((30, 1)) * 0.6
+    y = 0.97 + 0.005 * rng.standard_normal(30)
+    surrogate = AdaptiveSurrogate()
+    state = surrogate.update(X, y, None)
+    for step in range(12):
+        X, y = np.concatenate([X, [[0.9 + 0.005 * step]]]), np.append(y, 0.1 + 0.005 * rng.standard_normal())
+        state = surrogate.update(X, y, state)
+    assert (state.weights[-12:] > 0.5).all()

@@ -1,0 +1,49 @@
+"""Rows that agree with each other, and how many of them may be lies."""
+
+import numpy as np
+import pytest
+
+from rcgp.agreement import Agreement, most_lies, within_budget
+from rcgp.fit import Hyperparameters
+from rcgp.gaussian import Array, Mask
+
+TRUSTED = np.array([True] * 8 + [False] * 5)
+
+
+def budget_of(z: Array, allowed: int = 2) -> Mask:
+    """Who is trusted when eight trusted rows say 0 and five suspects near x = 0.9, one of them trusted's neighbour, say `z`."""
+    X = np.append(np.linspace(0.0, 0.6, 8), [0.9, 0.905, 0.91, 0.915, 0.92])[:, None]
+    agreement = Agreement(X, np.append(np.zeros(8), z), Hyperparameters(np.array([0.1]), 0.01), "rbf", 3.0)
+    return within_budget(agreement, TRUSTED, np.abs(agreement.z), allowed, (-3.0, 3.0))
+
+
+def test_as_many_plausible_lies_as_the_cube_root_and_one() -> None:
+    assert [most_lies(n, None) for n in (1, 7, 8, 27, 1000)] == [2, 2, 3, 4, 11]
+    assert most_lies(1000, 3) == 3
+
+
+def test_few_suspects_stay_suspects() -> None:
+    np.testing.assert_array_equal(budget_of(np.full(5, 2.0), allowed=5), TRUSTED)
+
+
+def test_too_many_that_agree_are_believed_again() -> None:
+    assert budget_of(np.full(5, 2.0)).all()
+
+
+@pytest.mark.parametrize(("allowed", "believed"), [(2, True), (3, False)])
+def test_far_out_twice_as_many_must_agree(allowed: int, believed: bool) -> None:
+    assert budget_of(np.full(5, 100.0), allowed)[8:].all() == believed
+
+
+def test_of_those_that_do_not_agree_the_least_suspicious_are_believed_again() -> None:
+    np.testing.assert_array_equal(
+        budget_of(np.array([2.9, -2.8, 1.5, -1.4, 0.5]))[8:], [False, False, True, True, True]
+    )
+
+
+def test_the_fewer_that_contradict_those_believed_again_are_suspects() -> None:
+    X = np.append(np.linspace(0.0, 0.6, 7), [0.9, 0.9, 0.905, 0.91, 0.915, 0.92])[:, None]
+    z = np.append(np.zeros(8), np.full(5, 2.0))  # the eighth is trusted, and says 0 where five say 2
+    agreement = Agreement(X, z, Hyperparameters(np.array([0.1]), 0.01), "rbf", 3.0)
+    trusted = within_budget(agreement, TRUSTED, np.abs(z), 2, (-3.0, 3.0))
+    np.testing.assert_array_equal(np.flatnonzero(~trusted), [7])
