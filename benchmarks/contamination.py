@@ -25,8 +25,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
+from rcgp.adaptive import AdaptiveSurrogate
 from rcgp.gaussian import KERNELS, Array, Mask, cholesky, squared_distance
-from rcgp.robust import AdaptiveSurrogate
 from rcgp.surrogates import DiagnosticsSurrogate, GaussianSurrogate, StudentTSurrogate, Surrogate
 
 NOISE, TESTS = 0.1, 500
@@ -86,8 +86,8 @@ def at_once(surrogate: Surrogate) -> Model:
     """All rows told at once."""
 
     def model(X: Array, y: Array, tests: Array) -> Array:
-        judgement = surrogate.judge(X, y, None)
-        return judgement.scaling.to_units(judgement.belief(X, y, surrogate.kernel).mean(tests))
+        state = surrogate.update(X, y, None)
+        return state.scaling.to_units(state.posterior(X, y, surrogate.kernel).mean(tests))
 
     return model
 
@@ -96,11 +96,11 @@ def one_by_one(surrogate: Surrogate, first: int = 5) -> Model:
     """The `first` rows told at once, every other one by itself."""
 
     def model(X: Array, y: Array, tests: Array) -> Array:
-        judgement = None
+        state = None
         for n in range(first, len(y) + 1):
-            judgement = surrogate.judge(X[:n], y[:n], judgement)
-        assert judgement is not None
-        return judgement.scaling.to_units(judgement.belief(X, y, surrogate.kernel).mean(tests))
+            state = surrogate.update(X[:n], y[:n], state)
+        assert state is not None
+        return state.scaling.to_units(state.posterior(X, y, surrogate.kernel).mean(tests))
 
     return model
 

@@ -57,7 +57,7 @@ class Ours:
         self.ask, self.tell, self.recommend = self._optimizer.ask, self._optimizer.tell, self._optimizer.recommend
 
     def suspected(self) -> set[int]:
-        return {s.index for s in self._optimizer.suspects() if s.weight < 0.5}
+        return {suspect.index for suspect in self._optimizer.suspects()}
 
 
 def make_player(cell: Cell, dim: int, problem: Problem) -> Any:

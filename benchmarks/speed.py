@@ -9,7 +9,7 @@ Ours is `a2-rcgp-ucb` with its defaults, warm: `n` observations are known, then 
 time of tell and ask counts. The peers are used as people use them: BoTorch fits a fresh `SingleTaskGP` and maximises
 `UpperConfidenceBound` (10 restarts, 512 raw samples); Optuna's samplers suggest from `n` finished trials.
 
-`--quality` compares the upper confidence bound our maximiser reaches on random beliefs with the best of 100 whole searches.
+`--quality` compares the upper confidence bound our maximiser reaches on random posteriors with the best of 100 whole searches.
 `--pending` asks m times in a row after one observation, each ask knowing the points before it, and compares with one.
 """
 
@@ -33,8 +33,8 @@ from botorch.optim import optimize_acqf
 from gpytorch.mlls import ExactMarginalLogLikelihood
 
 from rcgp import make_optimizer
-from rcgp.acquisition import Maximizer
-from rcgp.gaussian import KERNELS, Belief, squared_distance
+from rcgp.acquisition import UCB, Maximizer
+from rcgp.gaussian import KERNELS, GaussianPosterior, squared_distance
 
 torch.set_num_threads(1)
 warnings.simplefilter("ignore")
@@ -124,8 +124,8 @@ def print_speed(sizes: list[int], dims: list[int], asks: int) -> None:
             print(f"| {n} | {dim} | {mine:.4f} | " + " | ".join(rows) + " |", flush=True)
 
 
-def random_belief(dim: int, seed: int) -> Belief:
-    """The posterior of a draw from a random prior: 10 to 200 rows, up to half of them around one point, as in a late search."""
+def random_bound(dim: int, seed: int) -> UCB:
+    """The bound of a random posterior: 10 to 200 rows, up to half of them around one point, as in a late search."""
     rng = np.random.default_rng([dim, seed])
     n, kernel = int(rng.integers(10, 200)), ("rbf", "matern52")[seed % 2]
     # a sixth of the cube's diameter to one and a half: few fits are shorter, their prior's median is four
@@ -135,16 +135,17 @@ def random_belief(dim: int, seed: int) -> Belief:
     noise = 10.0 ** rng.uniform(-4.0, -1.0)
     gram, _ = KERNELS[kernel](squared_distance(X, X, lengthscale))
     y = np.linalg.cholesky(gram + noise * np.eye(n)) @ rng.standard_normal(n)
-    return Belief.condition(X, y, np.full(n, noise), lengthscale, kernel, noise)
+    posterior = GaussianPosterior.condition(X, y, np.full(n, noise), lengthscale, kernel, noise)
+    return UCB(posterior, MULTIPLIER)
 
 
 def shortfall(dim: int, seed: int, larger: list[Maximizer]) -> float:
-    """By how much, relative to it, our maximum of a random belief misses the best of `larger` searches."""
-    belief = random_belief(dim, seed)
+    """By how much, relative to it, our maximum of a random bound misses the best of `larger` searches."""
+    bound = random_bound(dim, seed)
 
     def reached(maximizer: Maximizer) -> float:
-        x = maximizer.maximize(belief, MULTIPLIER, np.random.default_rng([seed, maximizer.seed]))
-        return float(belief.ucb(x[None], MULTIPLIER)[0])
+        x = maximizer.maximize(bound, np.random.default_rng([seed, maximizer.seed]))
+        return float(bound.value(x[None])[0])
 
     mine, best = reached(Maximizer(dim, seed)), max(map(reached, larger))
     return max(0.0, best - mine) / abs(best)
@@ -192,7 +193,7 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[20, 100, 300, 1000])
     parser.add_argument("--dims", type=int, nargs="+", help="default: 1 6 36, and 2 for --quality")
     parser.add_argument("--asks", type=int, default=10)
-    parser.add_argument("--cases", type=int, default=100, help="random beliefs a dimension, for --quality")
+    parser.add_argument("--cases", type=int, default=100, help="random posteriors a dimension, for --quality")
     table = parser.add_mutually_exclusive_group()
     table.add_argument("--quality", action="store_true", help="how good the maximum of the bound is")
     table.add_argument("--pending", action="store_true", help="what suggestions in a row cost")

@@ -20,7 +20,7 @@ from botorch.test_functions import Branin
 from gpytorch.mlls import ExactMarginalLogLikelihood
 from torch import Tensor
 
-from rcgp import RobustGP
+from rcgp import SUSPECT_WEIGHT, RobustGP
 
 BRANIN = Branin(negate=True).double()
 UNIT_SQUARE = torch.tensor([[0.0, 0.0], [1.0, 1.0]], dtype=torch.float64)
@@ -75,7 +75,7 @@ def main() -> None:
     show("SingleTaskGP", *search(ordinary, trials))
     model, X = search(robust, trials)
     show("RobustGP", model, X)
-    doubted = [row - 6 for row, weight in enumerate(model.weights.tolist()) if weight < 0.5]
+    doubted = [row - 6 for row, weight in enumerate(model.weights.tolist()) if weight < SUSPECT_WEIGHT]
     print(f"{'':>12}  doubts the reports of trials {doubted}; lies were {[t for t in range(trials) if t % 8 == 3]}")
 
 

@@ -68,8 +68,7 @@ def main() -> None:
     print(f"{len(searcher.observations)} observations, {trials} of them new")
     print(f"believed best: {values}, loss {loss(best.config):.3f} (the minimum is 0.2)")
     for suspect in searcher.suspects():
-        if suspect.weight < 0.5:
-            print(f"doubted: a loss of {suspect.reported:g} where {suspect.expected:.2f} was expected")
+        print(f"doubted: a loss of {suspect.reported:g} where {suspect.expected:.2f} was expected")
 
 
 if __name__ == "__main__":

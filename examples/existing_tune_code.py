@@ -85,8 +85,7 @@ def main() -> None:
     show("RCGPSearch, searcher.best()", robust.config, robust.reported)
     print("\nReports that RCGPSearch doubts:")
     for suspect in searcher.suspects():
-        if suspect.weight < 0.5:
-            print(f"    trial {suspect.number}: {suspect.reported:.3f} where {suspect.expected:.3f} was expected")
+        print(f"    trial {suspect.number}: {suspect.reported:.3f} where {suspect.expected:.3f} was expected")
 
 
 if __name__ == "__main__":

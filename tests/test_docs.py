@@ -174,7 +174,7 @@ def _spelt(value: Any) -> str:
 
 def test_the_options_of_every_algorithm_are_told_with_their_defaults() -> None:
     from rcgp import make_optimizer
-    from rcgp.optimizer import SURROGATES
+    from rcgp.algorithms import SURROGATES
 
     general = defaults(make_optimizer, {"name", "dim", "seed", "n_initial"})
     assert table("algorithms.md", "## Options of every algorithm") == general

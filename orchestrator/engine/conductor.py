@@ -176,7 +176,7 @@ class Conductor:
     def _changed(self) -> dict[str, float]:
         """Weights that moved since they were last written, by trial."""
         changed = {}
-        for number, weight in zip(self._told, self.optimizer.weights(), strict=True):
+        for number, weight in zip(self._told, self.optimizer.committed_weights(), strict=True):
             if self._weights.get(number, 1.0) != weight:
                 changed[str(number)] = self._weights[number] = float(weight)
         return changed

@@ -10,12 +10,9 @@ from orchestrator.search.records import BestTrial, Row, SuspectTrial
 from orchestrator.search.settings import Settings
 from orchestrator.search.space import Array, TuneSpace
 from orchestrator.search.warmstart import is_time_to_judge
-from rcgp import make_optimizer
+from rcgp import SUSPECT_WEIGHT, make_optimizer
 
 log = logging.getLogger(__name__)
-
-DOUBT = 0.5
-"""A weight below this is a report that is not believed."""
 
 
 class Evidence:
@@ -50,9 +47,9 @@ class Evidence:
         if rule != "pessimistic":
             return self.sign * float(rule)
         weights = np.ones(len(self.rows))
-        weights[: self.optimizer.n] = self.optimizer.weights()
+        weights[: self.optimizer.n] = self.optimizer.committed_weights()
         real = [(w, r.y) for w, r in zip(weights, self.rows, strict=True) if math.isfinite(r.y)]
-        return min([y for weight, y in real if weight >= DOUBT] or [y for _, y in real])
+        return min([y for weight, y in real if weight >= SUSPECT_WEIGHT] or [y for _, y in real])
 
     def waiting(self, in_flight: Sequence[Array]) -> Array | None:
         """Points without an outcome, `m x d`: those in flight, and the rows that are not told yet."""
@@ -72,9 +69,9 @@ class Evidence:
 
     def watch(self) -> None:
         """One warning line when the share of doubted reports passes the threshold, and again only after it fell below."""
-        weights = self.optimizer.weights()
+        weights = self.optimizer.committed_weights()
         reports = [w for w, row in zip(weights, self.rows, strict=False) if row.status == "completed"]
-        doubted = sum(bool(weight < DOUBT) for weight in reports)
+        doubted = sum(bool(weight < SUSPECT_WEIGHT) for weight in reports)
         alarm = len(reports) >= 10 and doubted > self._settings.suspect_share * len(reports)
         if alarm and not self.alarmed:
             log.warning("%d of %d reports are doubted: look at searcher.suspects().", doubted, len(reports))
@@ -109,7 +106,7 @@ class Evidence:
     def _believed_best(self, done: list[int]) -> int:
         """The optimizer's recommendation if that trial completed and is believed, else the best belief among those that are."""
         index, weights = self.optimizer.recommend(), self.optimizer.weights()
-        believed = [i for i in done if weights[i] >= DOUBT] or done
+        believed = [i for i in done if weights[i] >= SUSPECT_WEIGHT] or done
         if index in believed:
             return index
         means = self.optimizer.posterior(np.array([self.rows[i].x for i in believed])).mean

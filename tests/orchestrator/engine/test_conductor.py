@@ -16,7 +16,7 @@ from orchestrator.engine.journal import FileJournal, JournalError, observations,
 from orchestrator.engine.sequential import run_sequential
 from orchestrator.errors import UserError
 from rcgp import Optimizer
-from rcgp.robust import AdaptiveSurrogate
+from rcgp.adaptive import AdaptiveSurrogate
 
 SMALL = Study(
     Component("a2-rcgp-ucb"),
@@ -118,8 +118,10 @@ def test_a_resume_thinks_only_what_no_belief_holds(tmp_path, monkeypatch):
     monkeypatch.setattr(conductor_module, "BELIEF_EVERY", 3)
     run(SMALL, tmp_path / "whole")
     judged = []
-    judge = AdaptiveSurrogate.judge
-    monkeypatch.setattr(AdaptiveSurrogate, "judge", lambda self, X, y, p: judged.append(len(y)) or judge(self, X, y, p))
+    update = AdaptiveSurrogate.update
+    monkeypatch.setattr(
+        AdaptiveSurrogate, "update", lambda self, X, y, p: judged.append(len(y)) or update(self, X, y, p)
+    )
 
     def replayed(layout):
         judged.clear()
