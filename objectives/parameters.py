@@ -141,11 +141,6 @@ class Choice:
             raise ValueError(f"Choice {self.name!r} needs two or more different values, got {list(self.values)}.")
 
     @property
-    def log(self) -> bool:
-        """Never: values to choose from have no scale."""
-        return False
-
-    @property
     def count(self) -> int:
         """How many values can be tried."""
         return len(self.values)

@@ -162,7 +162,8 @@ class Conductor:
             flaw = f"{type(error).__name__}: {error}"[:300]
             log.warning("%s, trial %d: %s; a quasi-random point instead.", self.study.key, self._next, flaw)
             sobol = qmc.Sobol(self.objective.dim, rng=np.random.default_rng([self.study.seed, 3]))
-            return sobol.random(1 << self._next.bit_length())[self._next], flaw
+            points = sobol.random(1 << self._next.bit_length())
+            return self.objective.space.project(points)[self._next], flaw
 
     def _belief(self) -> list[Record]:
         """What the optimizer concluded so far, when it is time to write it down; what it was told is in the journal."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pandas import DataFrame
 
+from orchestrator.review.axes import labels, scale_of, ticks
 from orchestrator.review.report import Report, band_curves
 
 if TYPE_CHECKING:
@@ -137,8 +138,13 @@ def _title(history: "History", histories: "Sequence[History]") -> str:
 
 
 def _axis_values(history: "History", dimension: int) -> Any:
+    return np.array(ticks(history.objective.space.parameters[dimension], np.unique(history.grid[:, dimension])))
+
+
+def _tried(history: "History", dimension: int) -> Any:
+    """Where the trials stand on an axis."""
     parameter = history.objective.space.parameters[dimension]
-    return np.array([parameter.value_at(u) for u in np.unique(history.grid[:, dimension])])
+    return np.array(labels(parameter, history.rows[f"param.{parameter.name}"].tolist()))
 
 
 def _draw_line(axis: Any, history: "History") -> None:
@@ -152,7 +158,7 @@ def _draw_line(axis: Any, history: "History") -> None:
         axis.plot(x, truth, "--", color="0.4", label="true function", linewidth=1)
     edge = 0.25 * (shown.max() - shown.min())
     low, high = shown.min() - edge, shown.max() + edge
-    _draw_points(axis, history, history.rows[f"param.{name}"], history.rows["y"].clip(low, high))
+    _draw_points(axis, history, _tried(history, 0), history.rows["y"].clip(low, high).to_numpy())
     axis.set(xlabel=name, ylim=(low - 0.03 * (high - low), high + 0.03 * (high - low)))
 
 
@@ -175,9 +181,16 @@ def _draw_surface(axis: Any, history: "History") -> None:
     first, second = history.objective.space.parameters
     x, y = _axis_values(history, 0), _axis_values(history, 1)
     mean = history.beliefs[-1].mean.reshape(len(x), len(y)).T
-    axis.contourf(x, y, mean, levels=20, cmap="cividis")
-    rows = history.rows
-    _draw_points(axis, history, rows[f"param.{first.name}"], rows[f"param.{second.name}"])
+    if history.objective.space.continuous:
+        axis.contourf(x, y, mean, levels=20, cmap="cividis")
+    else:
+        axis.pcolormesh(
+            x, y, mean, shading="nearest", cmap="cividis"
+        )  # between values that can be tried there is nothing
+    _draw_points(axis, history, _tried(history, 0), _tried(history, 1))
     axis.set(xlabel=first.name, ylabel=second.name)
-    axis.set(xscale="log" if first.log else "linear", yscale="log" if second.log else "linear")
+    if scale_of(first) == "log":
+        axis.set_xscale("log")
+    if scale_of(second) == "log":
+        axis.set_yscale("log")
     axis.grid(visible=False)

@@ -13,6 +13,7 @@ import yaml
 from pandas import DataFrame, Series
 
 from orchestrator.campaign.study import Study
+from orchestrator.review.axes import labels, scale_of, ticks
 from orchestrator.review.figures import PALETTE
 from orchestrator.review.posterior import History
 from orchestrator.review.report import (
@@ -176,9 +177,7 @@ def _marks(rows: DataFrame) -> dict[str, Any]:
 def _posterior(report: Report) -> dict[str, Any]:
     first = report.histories[0]
     space, truth = first.objective.space, first.truth()
-    axes: list[list[Any]] = [
-        [p.value_at(u) for u in np.unique(first.grid[:, i])] for i, p in enumerate(space.parameters)
-    ]
+    axes = [ticks(p, np.unique(first.grid[:, i])) for i, p in enumerate(space.parameters)]
     labels = [_label(report, h.study) for h in report.histories]
     best = (report.headline["algorithm"].iloc[0], report.headline["adversary"].iloc[0])
     told = [(h.study.algorithm.label, h.study.adversary.label) for h in report.histories]
@@ -189,7 +188,8 @@ def _posterior(report: Report) -> dict[str, Any]:
         "text": "What each algorithm believed after every trial of its first seed. Crosses are lies, triangles lie "
         "beyond the edge; the colour is the trust the algorithm puts in an observation.",
         "names": list(space.names),
-        "log": [p.log for p in space.parameters],
+        "scales": [scale_of(p) for p in space.parameters],
+        "cells": not space.continuous,
         "axes": [short(axis) for axis in axes],
         "x": short(axes[0]),
         "truth": None if truth is None else short(truth),
@@ -214,10 +214,10 @@ def _range(histories: Iterable[History], truth: Any) -> list[float]:
 
 
 def _history(history: History, label: str) -> dict[str, Any]:
-    rows, names = history.rows, history.objective.space.names
+    rows, parameters = history.rows, history.objective.space.parameters
     return {
         "label": label,
-        "x": [short(rows[f"param.{name}"]) for name in names],
+        "x": [short(labels(p, rows[f"param.{p.name}"])) for p in parameters],
         "y": short(rows["y"]),
         "trial": rows["number"].tolist(),
         "corrupted": rows["corrupted"].tolist(),
@@ -234,9 +234,9 @@ def _film(film: Film) -> dict[str, str]:
     return {"source": f"data:image/gif;base64,{source}", "text": text}
 
 
-def short(values: Iterable[float]) -> list[float | None]:
-    """Five digits are enough to draw; what is not finite is left out."""
-    return [float(f"{v:.5g}") if math.isfinite(v) else None for v in values]
+def short(values: Iterable[Any]) -> list[float | str | None]:
+    """Five digits are enough to draw; what is not finite is left out, text stays."""
+    return [v if isinstance(v, str) else float(f"{v:.5g}") if math.isfinite(v) else None for v in values]
 
 
 def _described(studies: tuple[Study, ...]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from pandas import DataFrame
 from objectives import Objective
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective, build_optimizer
+from orchestrator.review.axes import grid_of
 
 Array = NDArray[np.float64]
 GRID = {1: 161, 2: 27}
@@ -56,7 +56,7 @@ def histories(studies: Sequence[Study], frame: DataFrame, frames: int) -> Iterat
 
 
 def _history(study: Study, objective: Objective, rows: DataFrame, frames: int) -> History:
-    grid, points = grid_of(objective.dim), points_of(rows, objective)
+    grid, points = grid_of(objective.space, GRID[objective.dim]), points_of(rows, objective)
     optimizer = build_optimizer(study, objective)
     shown = set(np.linspace(study.initial, len(rows), min(frames, len(rows) - study.initial + 1)).round().astype(int))
     beliefs = []
@@ -70,18 +70,8 @@ def _history(study: Study, objective: Objective, rows: DataFrame, frames: int) -
     return History(study, objective, grid, rows, tuple(beliefs))
 
 
-def grid_of(dim: int) -> Array:
-    """A regular grid of the unit cube, shape `m x dim`; the first parameter changes slowest."""
-    axis = np.linspace(0.0, 1.0, GRID[dim])
-    return np.stack([part.ravel() for part in np.meshgrid(*[axis] * dim, indexing="ij")], axis=1)
-
-
 def points_of(rows: DataFrame, objective: Objective) -> Array:
     """The trials as points of the unit cube, shape `n x d`."""
     names = objective.space.names
-    values: list[dict[str, Any]] = [dict(zip(names, row, strict=True)) for row in _units(rows, objective).tolist()]
-    return np.array([objective.space.from_units(value) for value in values])
-
-
-def _units(rows: DataFrame, objective: Objective) -> Array:
-    return rows[[f"param.{name}" for name in objective.space.names]].to_numpy(dtype=float)
+    values = rows[[f"param.{name}" for name in names]].to_numpy(dtype=object).tolist()  # texts stay texts, ints ints
+    return np.array([objective.space.from_units(dict(zip(names, row, strict=True))) for row in values])

@@ -185,7 +185,7 @@ def study_params(study: Study, objective: Objective) -> dict[str, str]:
 
 def trial_params(o: Observation, objective: Objective) -> dict[str, str]:
     """A trial's point in its own units."""
-    return {clean(name): repr(value) for name, value in objective.space.to_units(np.array(o.x)).items()}
+    return {clean(name): str(value) for name, value in objective.space.to_units(np.array(o.x)).items()}
 
 
 def _text(value: Any) -> str:
