@@ -15,6 +15,7 @@ import pytest
 import typer
 import yaml
 
+import objectives
 from adversaries import ADVERSARIES
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.cli import app
@@ -193,6 +194,14 @@ def test_the_options_of_the_searcher_are_told_with_their_defaults() -> None:
 
 def test_the_keys_of_a_campaign_are_told() -> None:
     assert set(table("campaigns.md", "## Every key")) == set(Campaign.model_fields)
+
+
+def test_every_kind_of_parameter_can_be_declared_as_shown() -> None:
+    shown = table("campaigns.md", "## Your own objective")
+    space = objectives.Space(tuple(eval(declared, vars(objectives)) for declared in shown))
+    values = space.to_units([1.0] * space.dim)
+    assert list(map(type, values.values())) == [float, float, float, int, str]
+    assert set(zip(space.names, values.values(), strict=True)) > {("dropout", 0.5), ("layers", 8), ("kernel", "rbf")}
 
 
 def test_the_adversaries_are_told_with_their_defaults() -> None:
