@@ -52,6 +52,11 @@ def test_an_import_brings_only_what_it_needs(what: str, tmp_path: Path) -> None:
     assert loaded_by(program, tmp_path) & unwanted == set()
 
 
+def test_the_botorch_model_is_imported_in_silence(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from rcgp import RobustGP"]
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stderr == ""
+
+
 def test_help_takes_less_than_half_a_second() -> None:
     assert min(_seconds_of_help() for _ in range(3)) < 0.5
 
