@@ -22,6 +22,8 @@ Demand = tuple[float, float]
 """Cores and GPUs of one trial."""
 
 LOCK = "requirements.lock"
+TOKEN = ".ray/auth_token"
+"""Where Ray looks for its token, in the home of whoever starts it."""
 IMAGE = re.compile(r":(?P<ray>\d+\.\d+\.\d+)-py(?P<major>\d)(?P<minor>\d+)(-\w+)?$")
 PIN = re.compile(r"\bray(?:\[[^\]]*\])?==(?P<ray>[\w.]+)")
 DASHBOARD = re.compile(r"--dashboard-host[= ](?P<host>\S+)")
@@ -228,11 +230,14 @@ def _versions(images: Mapping[str, str], commands: Iterable[str], ray: str) -> I
 def _doors(config: Config) -> Iterator[str]:
     """The dashboard runs code for whoever reaches it, and so does every port without a token."""
     docker = config.get("docker", {})
+    carried = any(target.endswith(TOKEN) for target in config.get("file_mounts", {}))
     for role in ("head", "worker"):
         commands = config.get(f"{role}_start_ray_commands", [])
         given = [*docker.get("run_options", []), *docker.get(f"{role}_run_options", []), *commands]
         if not any("RAY_AUTH_MODE=token" in text for text in given):
             yield f"the {role} starts without RAY_AUTH_MODE=token: whoever reaches its ports could run code."
+        if not carried and not any("RAY_AUTH_TOKEN_PATH" in text for text in given):
+            yield f"file_mounts copies no token to ~/{TOKEN}, and the {role} does not start Ray without one."
         for match in (m for command in commands if (m := DASHBOARD.search(command))):
             if match["host"] not in LOOPBACK:
                 yield f"--dashboard-host={match['host']} opens the dashboard to the network; use 127.0.0.1."

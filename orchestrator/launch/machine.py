@@ -8,17 +8,11 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
-Config = Mapping[str, Any]
+from orchestrator.launch.cluster_file import TOKEN, Config
 
-TOKEN = ".ray/auth_token"
-PACKAGES = {
-    "aws": ("boto3", "boto3"),
-    "gcp": ("googleapiclient", "google-api-python-client"),
-    "azure": ("azure", "azure-cli"),
-}
-"""What Ray needs to ask each provider for machines: the module and how it is installed."""
+PACKAGES = {"aws": ("boto3", "boto3"), "gcp": ("googleapiclient", "google-api-python-client")}
+"""What Ray needs to ask a provider for machines: the module and how it is installed."""
 PROGRAMS = {"ssh": "openssh-client", "rsync": "rsync"}
 """What Ray calls to reach the machines, and the package that has it."""
 
@@ -64,25 +58,32 @@ def _provider(name: str) -> Iterator[Finding]:
     module, package = PACKAGES.get(name, (None, None))
     if module and find_spec(module) is None:
         yield _error(f"{module} is not installed: Ray asks {name} for machines with it; pip install {package}.")
-    elif name == "aws" and not _aws_credentials():
-        yield _note("no AWS credentials in the environment or ~/.aws: aws configure, unless this machine has a role.")
+    elif name == "aws":
+        yield from _aws_credentials()
 
 
-def _aws_credentials() -> bool:
+def _aws_credentials() -> Iterator[Finding]:
     """Whether this machine holds any; the role of an EC2 instance would be asked for over the network, and is not."""
+    from botocore.exceptions import BotoCoreError
     from botocore.session import Session
 
-    providers = Session().get_component("credential_provider")
-    for remote in ("iam-role", "container-role"):
-        providers.remove(remote)
-    return providers.load_credentials() is not None
+    try:
+        providers = Session().get_component("credential_provider")
+        for remote in ("iam-role", "container-role"):
+            providers.remove(remote)
+        if providers.load_credentials() is None:
+            yield _note(
+                "no AWS credentials in the environment or ~/.aws: aws configure, unless this machine has a role."
+            )
+    except BotoCoreError as error:
+        yield _error(f"AWS credentials cannot be read ({error}): aws configure.")
 
 
 def _mounts(path: Path, mounts: Mapping[str, str]) -> Iterator[Finding]:
     """What is to be copied to the nodes must be there: Ray ends in a traceback over a file that is not."""
-    for source in mounts.values():
+    for target, source in mounts.items():
         local = path.parent / Path(source).expanduser()
-        if str(local).endswith(TOKEN):
+        if target.endswith(TOKEN):
             yield from _token(source, local)
         elif not local.exists():
             yield _error(f"{source} is missing, which file_mounts copies to the nodes.")
@@ -93,7 +94,7 @@ def _mounts(path: Path, mounts: Mapping[str, str]) -> Iterator[Finding]:
 
 def _token(source: str, local: Path) -> Iterator[Finding]:
     """The secret that nodes and drivers show each other."""
-    if not local.is_file() or not local.read_text().strip():
+    if not (local.is_file() and os.access(local, os.R_OK) and local.read_bytes().strip()):
         given = [name for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH") if os.environ.get(name)]
         first = f"unset {' '.join(given)}; " if given else ""
         yield _error(

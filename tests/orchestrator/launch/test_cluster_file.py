@@ -64,6 +64,7 @@ BROKEN = {
     "token in the file": ("RAY_AUTH_MODE=token", "RAY_AUTH_MODE=token --env RAY_AUTH_TOKEN=0123456789abcdef", "a secret"),
     "dashboard open": ("--dashboard-host=127.0.0.1", "--dashboard-host=0.0.0.0", "--dashboard-host=0.0.0.0 opens"),
     "no token": ("- --env RAY_AUTH_MODE=token", "- --env NO=1", "the head starts without RAY_AUTH_MODE=token"),
+    "token not copied": ("  /home/ray/.ray/auth_token:", "  /home/ray/token:", "and the head does not start Ray without one"),
     "defaults of Ray": ("head_start_ray_commands:", "metadata:\n  was:", "--dashboard-host=0.0.0.0 opens the dashboard"),
     "results stay": ("[/.git]", '[/.git, "*.db"]', "rsync_exclude '*.db' also keeps results on the head"),
     "key twice": ("max_workers: 12", "max_workers: 12\nmax_workers: 13", "duplicate key 'max_workers'"),

@@ -126,6 +126,8 @@ def test_programs_that_ray_calls_are_looked_for(home, monkeypatch, program, pack
 def test_the_provider_s_package_and_credentials_are_looked_for(home, monkeypatch):
     (home / ".aws/credentials").unlink()
     assert lines(fatal=False, name="cluster.yaml").startswith("no AWS credentials")
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    assert lines(fatal=True, name="cluster.yaml").startswith("AWS credentials cannot be read")
     monkeypatch.setitem(machine.PACKAGES, "aws", ("boto3_that_is_not_there", "boto3"))
     assert lines(fatal=True, name="cluster.yaml").endswith("pip install boto3.")
 
