@@ -132,6 +132,20 @@ def test_a_saved_model_is_restored(model: RobustGP) -> None:
     torch.testing.assert_close(other.posterior(tests).mean, model.posterior(tests).mean)
 
 
+def test_a_model_saved_under_the_earlier_names_is_restored(model: RobustGP) -> None:
+    earlier = {"_noise_inflation": "_factor", "_target_shift": "_shift"}
+    saved = {earlier.get(name, name): value for name, value in model.state_dict().items()}
+    assert {"_factor", "_shift"} <= set(saved)
+    other = RobustGP.robust(data()[0], data()[1] * 2)
+    other.load_state_dict(saved)
+    torch.testing.assert_close(other.weights, model.weights)
+
+
+def test_options_are_those_of_the_algorithm() -> None:
+    with pytest.raises(ValueError, match="widht.*did you mean 'width'"):
+        RobustGP.robust(*data(), widht=2.0)
+
+
 def test_shapes_that_do_not_fit_are_named() -> None:
     with pytest.raises(ValueError, match=r"\(18, 2\) and \(17, 1\)"):
         RobustGP(data()[0], data()[1][:-1])
