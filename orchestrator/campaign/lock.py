@@ -4,25 +4,49 @@ import fcntl
 import os
 import socket
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from orchestrator.errors import UserError
+
+_held: set[int] = set()
+"""The descriptors of this process that hold a lock."""
 
 
 class InUseError(UserError):
     """Another process holds the lock."""
 
 
-def take_lock(fd: int, path: Path, patience: float) -> None:
-    """Lock an open file, waiting `patience` seconds for whoever holds it."""
-    deadline = time.monotonic() + patience
+def take_lock(fd: int, path: Path, timeout: float) -> None:
+    """Lock an open file, waiting `timeout` seconds for whoever holds it."""
+    deadline = time.monotonic() + timeout
     while True:
         try:
-            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if time.monotonic() >= deadline:
                 raise InUseError(f"{path}: another process is writing to it.") from None
             time.sleep(0.1)
+        else:
+            _held.add(fd)
+            return
+
+
+def close_lock(fd: int) -> None:
+    """Close a file and let the next one in."""
+    _held.discard(fd)
+    fcntl.flock(fd, fcntl.LOCK_UN)  # closing is not enough while a child that was just made still shares the file
+    os.close(fd)
+
+
+def _forget_in_child() -> None:
+    """A lock belongs to all processes that share the open file: a child that outlives its parent would keep it."""
+    while _held:
+        with suppress(OSError):
+            os.close(_held.pop())
+
+
+os.register_at_fork(after_in_child=_forget_in_child)
 
 
 class Lock:
@@ -41,4 +65,4 @@ class Lock:
 
     def close(self) -> None:
         """Let the next driver in."""
-        os.close(self._fd)
+        close_lock(self._fd)

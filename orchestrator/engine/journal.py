@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
-from orchestrator.campaign.lock import InUseError, take_lock
+from orchestrator.campaign.lock import InUseError, close_lock, take_lock
 from orchestrator.campaign.study import Observation, Study, differences
 from orchestrator.errors import UserError
 
@@ -109,7 +109,7 @@ class FileJournal:
             os.close(self._fd)
             raise JournalError(str(error)) from None
         except BaseException:
-            os.close(self._fd)
+            close_lock(self._fd)
             raise
         self._seq = len(self.records)
 
@@ -153,7 +153,7 @@ class FileJournal:
 
     def close(self) -> None:
         """Let go of the file and its lock."""
-        os.close(self._fd)
+        close_lock(self._fd)
 
 
 def encode_all(seq: int, records: Iterable[Record]) -> list[bytes]:
