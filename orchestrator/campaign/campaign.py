@@ -14,12 +14,17 @@ from orchestrator.campaign.study import Component, Study
 from orchestrator.errors import UserError, did_you_mean
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
+LONGEST_NAME = 100
+"""Characters of a name; the journal's file name holds two of them, and file systems end at 255."""
+DEEPEST_OPTION = 20
+"""Levels of lists and mappings in an option; YAML can say that a list holds itself."""
 
 
 def check_name(name: str) -> str:
     """`name` when it can safely be a file's name."""
-    if not NAME.fullmatch(name):
-        raise UserError(f"name {name!r} must consist of letters, digits, '-', '_' and single dots between them.")
+    if len(name) > LONGEST_NAME or not NAME.fullmatch(name):
+        alphabet = f"of at most {LONGEST_NAME} letters, digits, '-', '_' and single dots between them"
+        raise UserError(f"name {name!r:.60} must consist {alphabet}.")
     return name
 
 
@@ -35,7 +40,24 @@ def _component(value: Any) -> Component:
     if not isinstance(value, Mapping) or not isinstance(value.get("name"), str):
         raise ValueError("must be a name, or a mapping with a name and its options")
     options = {k: v for k, v in value.items() if k not in ("name", "label")}
+    _check_plain(options, "its options")
     return Component(value["name"], options, check_name(str(value.get("label") or "")) if "label" in value else "")
+
+
+def _check_plain(value: Any, where: str, depth: int = 0) -> None:
+    """Refuse options that JSON, which keeps them in the journal, would lose or change."""
+    if depth > DEEPEST_OPTION:
+        raise ValueError(f"nests {where} more than {DEEPEST_OPTION} levels deep")
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise ValueError(f"has the key {key!r:.40} in {where}, which must be text: put it in quotes")
+            _check_plain(item, key, depth + 1)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _check_plain(item, where, depth + 1)
+    elif not isinstance(value, str | int | float | None):
+        raise ValueError(f"has a {type(value).__name__} in {where}: only numbers, text, lists and mappings can be kept")
 
 
 def _seeds(value: Any) -> Any:
@@ -195,7 +217,13 @@ def _explain_one(error: ErrorDetails) -> str:
     if error["type"] == "missing":
         return f"{where} is missing"
     message = error["msg"].removeprefix("Value error, ").removeprefix("Input ").removeprefix("Value ")
-    return f"{where} {message}, got {error['input']!r}"
+    return f"{where} {message}, got {_shown(error['input'])}"
+
+
+def _shown(value: Any) -> str:
+    """A value in a message: enough of it to be found again."""
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 # --- YAML -------------------------------------------------------------------------------------------------------------
@@ -210,6 +238,8 @@ class _Loader(yaml.SafeLoader):
             if key_node.tag == "tag:yaml.org,2002:merge":  # `<<: *other`, which the keys beside it may overrule
                 continue
             key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, Hashable):
+                raise yaml.constructor.ConstructorError(None, None, "this cannot be a key", key_node.start_mark)
             if key in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"duplicate key {key!r}", key_node.start_mark)
             seen.add(key)
@@ -229,8 +259,10 @@ def parse_yaml(text: str, source: str) -> Any:
         mark = error.problem_mark
         where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise UserError(f"{source}{where}: {error.problem}.") from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or a number that there is not
         raise UserError(f"{source}: not YAML ({' '.join(str(error).split())}).") from None
+    except RecursionError:
+        raise UserError(f"{source}: nested too deeply to be read.") from None
 
 
 def read_yaml(path: Path) -> dict[str, Any]:

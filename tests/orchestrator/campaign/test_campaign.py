@@ -1,6 +1,7 @@
 """Campaign files: the grid they stand for, and one clear line for each way to get them wrong."""
 
 import textwrap
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,8 @@ def test_settings_are_read_as_yaml():
             parse_settings([bad])
 
 
+ENDLESS: list[object] = []
+ENDLESS.append(ENDLESS)
 BAD_VALUES = {
     "trials-zero": ({"trials": 0}, "trials should be greater than or equal to 1, got 0"),
     "trials-word": ({"trials": "ten"}, "trials should be a valid integer, got 'ten'"),
@@ -132,6 +135,10 @@ BAD_VALUES = {
     "key-inner": ({"limits": {"trial_second": 3}}, "unknown key 'limits.trial_second'; did you mean 'trial_seconds'?"),
     "name-slash": ({"name": "a/b"}, "name 'a/b' must consist of"),
     "name-dots": ({"name": ".."}, "name '..' must consist of"),
+    "name-long": ({"name": "x" * 101}, "must consist of at most 100 letters"),
+    "option-date": ({"objective": {"name": "a:B", "since": date(2001, 1, 1)}}, "has a date in since"),
+    "option-key": ({"objective": {"name": "a:B", "steps": {1: 2}}}, "has the key 1 in steps, which must be text"),
+    "option-endless": ({"adversaries": [{"name": "a:B", "steps": ENDLESS}]}, "nests steps more than 20 levels deep"),
     "label-dots": ({"algorithms": [{"name": "random", "label": "../x"}]}, "must consist of"),
 }
 
@@ -176,6 +183,9 @@ BAD_FILES = {
     "duplicate": ("trials: 3\nobjective: forrester\ntrials: 4\n", "line 3, column 1: duplicate key 'trials'"),
     "duplicate-inner": ("limits:\n  total_seconds: 3\n  total_seconds: 4\n", "line 3, column 3: duplicate key"),
     "unsafe-tag": ("objective: !!python/object/apply:os.system ['true']\n", "could not determine a constructor"),
+    "list-key": ("? [a, b]\n: 1\n", "line 1, column 3: this cannot be a key"),
+    "no-such-date": ("objective: 2001-13-45\n", "month must be in 1..12"),
+    "deep": ("a: " + "[" * 5000 + "]" * 5000, "nested too deeply"),
     "missing": ("objective: forrester\n", "algorithms is missing; trials is missing"),
 }
 
