@@ -10,8 +10,9 @@ class UserError(ValueError):
 
 
 def redacted(text: str) -> str:
-    """Without the credentials an address may carry."""
-    return re.sub(r"://[^/@\s]*@", "://***@", text)
+    """Without the credentials an address may carry, before its host or among its parameters."""
+    text = re.sub(r"://[^/\s]*@", "://***@", text)
+    return re.sub(r"(?i)([?&][^=&\s]*(?:password|token|secret|key)[^=&\s]*=)[^&\s'\"]*", r"\1***", text)
 
 
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:

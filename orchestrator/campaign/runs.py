@@ -46,9 +46,9 @@ class Run:
         run = cls(folder, campaign, tuple(paths), uuid4().hex)
         try:
             run.journals.mkdir(parents=True)
-            (folder / "campaign.yaml").write_text(yaml.safe_dump(campaign.to_dict(), sort_keys=False))
+            _write(folder / "campaign.yaml", yaml.safe_dump(campaign.to_dict(), sort_keys=False))
             started = {"id": run.id, "campaign": campaign.to_dict(), "paths": run.paths}
-            (folder / "run.json").write_text(json.dumps(started, indent=1))
+            _write(folder / "run.json", json.dumps(started, indent=1))
         except OSError as error:
             raise UserError(f"{folder}: cannot be written ({error.strerror}); choose another --root.") from None
         return run
@@ -95,6 +95,12 @@ class Run:
             return Lock(self.folder / "lock")
         except OSError as error:
             raise UserError(f"{self.folder}: cannot be written ({error.strerror}).") from None
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a new file; one that holds a password is for its owner alone."""
+    path.touch(mode=0o666 if redacted(text) == text else 0o600)
+    path.write_text(text)
 
 
 def _started(folder: Path) -> dict[str, Any]:

@@ -55,3 +55,13 @@ def test_a_changed_campaign_is_refused_and_shows_no_password(tmp_path: Path) -> 
         Run.open(tmp_path, "kept")
     assert "trials: 2 -> 3" in str(refusal.value)
     assert "hunter2" not in str(refusal.value)
+
+
+def test_files_that_hold_a_password_are_for_their_owner_alone(tmp_path: Path) -> None:
+    address = "postgresql+psycopg2://someone:hunter2@db/mlflow"
+    secret = Run.create(tmp_path, "secret", Campaign.from_dict(PLAN | {"tracking": {"uri": address}}))
+    plain = Run.create(tmp_path, "plain", Campaign.from_dict(PLAN | {"tracking": {"uri": "http://db:5000"}}))
+    for name in ("campaign.yaml", "run.json"):
+        assert (secret.folder / name).stat().st_mode & 0o777 == 0o600
+        assert (plain.folder / name).stat().st_mode & 0o444 == 0o444
+    assert Run.open(tmp_path, "secret").campaign.tracking.uri == address
