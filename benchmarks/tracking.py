@@ -22,7 +22,9 @@ from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Observation, Study
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.journal import FileJournal, header, to_record
-from orchestrator.tracking.follower import SETTINGS, Follower
+from orchestrator.tracking.follower import Follower
+from orchestrator.tracking.store import Store
+from orchestrator.tracking.tracker import Tracker
 
 INITIAL = 5
 
@@ -94,16 +96,13 @@ def _measure_driver(run: Run, trials: int) -> None:
 
 
 def _measure_writing(run: Run, trials: int) -> None:
-    os.environ.update(SETTINGS)
-    from orchestrator.tracking.tracker import View, connect
-
     uri = f"sqlite:///{run.folder.parent / 'again.db'}"
     started = time.perf_counter()
-    client = connect(uri)
+    store = Store.open(uri)
     print(f"making a store:    {time.perf_counter() - started:6.1f} s")
     for name in ("writing", "writing again"):
         started, cpu = time.perf_counter(), time.process_time()
-        View(run, client, uri).push()
+        Tracker(run, store).push()
         wall, used = time.perf_counter() - started, time.process_time() - cpu
         print(f"{name + ':':18} {wall:6.1f} s, {1000 * used / trials:6.3f} ms of CPU a trial")
 

@@ -174,8 +174,8 @@ def report(
             raise UserError("--metric and --mode are for experiments that others filled: add --from-mlflow.")
         _report(Report.of(Run.open(where, name)))
         return
-    from orchestrator.tracking.follower import store_uri
-    from orchestrator.tracking.tracker import experiment_report
+    from orchestrator.tracking.address import store_uri
+    from orchestrator.tracking.readback import experiment_report
 
     _report(experiment_report(name, tracking_uri or store_uri(where), where, metric, mode))
 

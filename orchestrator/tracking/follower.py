@@ -13,57 +13,50 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from orchestrator.campaign.lock import Lock
 from orchestrator.campaign.runs import Run
 from orchestrator.engine.history import observations_of
 from orchestrator.errors import UserError, redacted
-
-if TYPE_CHECKING:
-    from orchestrator.tracking.tracker import View
+from orchestrator.experiments import StoreError
+from orchestrator.tracking.address import database_file, tracking_uri
+from orchestrator.tracking.store import CLIENT_SETTINGS, Store
+from orchestrator.tracking.tracker import Tracker
 
 log = logging.getLogger(__name__)
 SWITCH = "ORCHESTRATE_TRACKING"
 """The environment variable that turns tracking off everywhere when it is 0."""
 ADDRESS = "ORCHESTRATE_TRACKING_URI"
 """How the follower hears where to write: everybody on a machine can read a command line, and this may hold a password."""
-SETTINGS = {
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "8",
-    "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
-    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
-    "MLFLOW_DISABLE_TELEMETRY": "true",
-    "MLFLOW_LOGGING_LEVEL": "ERROR",
-    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
-}
-"""A server that is away is tried again by us, from the journal: MLflow itself would wait for minutes."""
-CAUSES = (
-    "Connection refused",
-    "Connection aborted",
-    "Connection reset by peer",
-    "Read timed out",
-    "Name or service not known",
-    "No route to host",
-)
-"""What a person wants to hear out of a client's long story."""
 POLL_SECONDS = 1.0
 LONGEST_PAUSE = 15.0
-SILENCE = {"": 120.0, "busy": 120.0, "asking": 10.0, "ok": 10.0, "down": 0.5, "done": 10.0}
-"""How long the driver waits at the end without news, by the last: starting, drawing the report, asked, answered, no
-answer, leaving. A request's own time limit is less than ten seconds, so that a server that hangs is news before."""
-LOCAL_SILENCE = 120.0
+
+
+class Status(StrEnum):
+    """What the follower says of itself, one line each; every line is a heartbeat."""
+
+    STARTING = "starting"
+    ASKING = "asking"
+    ANSWERED = "answered"
+    DRAWING = "drawing"
+    UNREACHABLE = "unreachable"
+    DONE = "done"
+
+
+HEARTBEAT_TIMEOUT = {
+    Status.STARTING: 120.0,
+    Status.ASKING: 10.0,
+    Status.ANSWERED: 10.0,
+    Status.DRAWING: 120.0,
+    Status.UNREACHABLE: 0.5,
+    Status.DONE: 10.0,
+}
+"""How long the driver waits at the end for the next heartbeat, by the last status. A request's own time limit is less
+than ten seconds, so that a server that hangs is `UNREACHABLE` before."""
+LOCAL_HEARTBEAT_TIMEOUT = 120.0
 """A local store never hangs, but it may have to be made first, or wait for another writer."""
-
-
-def tracking_uri(run: Run, given: str | None = None) -> str:
-    """Where a run is tracked: as given, as its campaign says, as MLflow's environment says, else beside the runs."""
-    return given or run.campaign.tracking.uri or store_uri(run.folder.parent)
-
-
-def store_uri(root: Path) -> str:
-    """The tracking server of the environment, else a database in the folder that holds all runs."""
-    return os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{root.absolute() / 'mlflow.db'}"
 
 
 @contextmanager
@@ -90,8 +83,9 @@ class Follower:
         self.uri = tracking_uri(run)
         self.reason = ""
         """Why MLflow is behind; empty when it is not."""
-        self._news, self._heard, self._warned = "", time.monotonic(), False
+        self._status, self._heartbeat, self._warned = Status.STARTING, time.monotonic(), False
         command = [sys.executable, "-m", "orchestrator.tracking.follower", str(run.folder)]
+        paths = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p), ADDRESS: self.uri}
         with (run.folder / "tracking.log").open("ab") as errors:
             self._process = subprocess.Popen(
                 command,
@@ -100,9 +94,7 @@ class Follower:
                 stderr=errors,
                 text=True,
                 start_new_session=True,  # Ctrl-C is for the driver, which tells the follower
-                env=SETTINGS
-                | dict(os.environ)
-                | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p), ADDRESS: self.uri},
+                env=CLIENT_SETTINGS | dict(os.environ) | paths,
             )
         self._reader = threading.Thread(target=self._listen, name="tracking", daemon=True)
         self._reader.start()
@@ -110,9 +102,9 @@ class Follower:
     def _listen(self) -> None:
         assert self._process.stdout is not None
         for line in self._process.stdout:
-            self._news, _, self.reason = line.strip().partition(" ")
-            self._heard = time.monotonic()
-            if self._news == "down" and not self._warned:
+            status, _, self.reason = line.strip().partition(" ")
+            self._status, self._heartbeat = Status(status), time.monotonic()
+            if self._status is Status.UNREACHABLE and not self._warned:
                 self._warned = True
                 where = redacted(self.uri)
                 log.warning("MLflow at %s: %s. The run goes on; what is missing is written later.", where, self.reason)
@@ -120,64 +112,53 @@ class Follower:
     def require(self, seconds: float = 90.0) -> None:
         """Refuse when MLflow does not answer."""
         deadline = time.monotonic() + seconds
-        while self._news not in ("ok", "done"):
-            if self._news == "down" or self._process.poll() is not None or time.monotonic() > deadline:
+        while self._status not in (Status.ANSWERED, Status.DONE):
+            unreachable = self._status is Status.UNREACHABLE or self._process.poll() is not None
+            if unreachable or time.monotonic() > deadline:
                 raise UserError(f"MLflow at {redacted(self.uri)}: {self.reason or 'no answer'} (tracking is required).")
             time.sleep(0.05)
 
     def close(self) -> None:
-        """Let the follower write the rest while it gets answers and the campaign has patience; then end it."""
+        """Let the follower write the rest while it gets answers and the campaign's time for it lasts; then end it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        if self._news == "down":
-            self._heard = time.monotonic()  # the server may be back: one more chance
-        enough = time.monotonic() + self._patience()
+        if self._status is Status.UNREACHABLE:
+            self._heartbeat = time.monotonic()  # the server may be back: one more chance
         gave_up = "interrupted"
         try:
-            gave_up = self._await_end(enough)
+            gave_up = self._await_end(time.monotonic() + self._longest_wait())
         finally:  # also when whoever waits has had enough
             if self._process.poll() is None:
                 self._process.kill()  # nothing is lost: the journals have it, and half a write is completed by the next
                 self.reason = self.reason or gave_up
         self._process.wait()
         self._reader.join()
-        if self._news != "done":
+        if self._status is not Status.DONE:
             self.reason = self.reason or f"its process ended, see {self._run.folder / 'tracking.log'}"
 
-    def _await_end(self, enough: float) -> str:
+    def _await_end(self, deadline: float) -> str:
         """Wait for the follower; returns why no longer, in case it is still there."""
         while self._process.poll() is None:
-            if time.monotonic() - self._heard > self._silence():
+            if time.monotonic() - self._heartbeat > self._heartbeat_timeout():
                 return "no answer"
-            if time.monotonic() > enough:
-                return f"not done after {self._patience():g} s"
+            if time.monotonic() > deadline:
+                return f"not done after {self._longest_wait():g} s"
             time.sleep(0.02)
         return ""
 
-    def _silence(self) -> float:
-        return LOCAL_SILENCE if _is_local(self.uri) else SILENCE[self._news]
+    def _heartbeat_timeout(self) -> float:
+        return LOCAL_HEARTBEAT_TIMEOUT if database_file(self.uri) else HEARTBEAT_TIMEOUT[self._status]
 
-    def _patience(self) -> float:
-        return math.inf if _is_local(self.uri) else self._run.campaign.tracking.patience
-
-
-def _is_local(uri: str) -> bool:
-    """Whether the store is a file of this machine: everything else may hang."""
-    return uri.startswith("sqlite:")
+    def _longest_wait(self) -> float:
+        return math.inf if database_file(self.uri) else self._run.campaign.tracking.patience
 
 
 def sync(run: Run, given: str | None = None) -> str:
     """Write to MLflow, here and now, what it has not got yet; returns a line that says so."""
-    for name, value in (SETTINGS | {"MLFLOW_HTTP_REQUEST_TIMEOUT": "30"}).items():
-        os.environ.setdefault(name, value)
-    from orchestrator.tracking.tracker import FAILURES, View, connect
-
     uri = tracking_uri(run, given)
     lock = Lock(run.folder / "tracking.lock")
     try:
-        View(run, connect(uri), uri).push(last=True)
-    except FAILURES as error:
-        raise UserError(f"MLflow at {redacted(uri)}: {one_line(error)}.") from error
+        Tracker(run, Store.open(uri, request_seconds=30)).push(last=True)
     finally:
         lock.close()
     trials = sum(len(observations_of(run, study)) for study in run.studies)
@@ -186,24 +167,24 @@ def sync(run: Run, given: str | None = None) -> str:
 
 # --- in the follower's process ----------------------------------------------------------------------------------------
 
+Tell = Callable[[Status, str], None]
 
-def follow(run: Run, uri: str, over: threading.Event, say: Callable[[str], None]) -> bool:
+
+def follow(run: Run, uri: str, over: threading.Event, tell: Tell) -> bool:
     """Write the journals to MLflow as they grow until `over`; returns whether all of it is there."""
-    from orchestrator.tracking.tracker import FAILURES
-
-    say("asking")
-    view, pause = None, POLL_SECONDS
+    tell(Status.ASKING, "")
+    tracker, pause = None, POLL_SECONDS
     while True:
         last = over.is_set()
         try:
-            view = view or _view(run, uri, say)
-            view.push(last=last)
-            say("ok")
+            tracker = tracker or _tracker(run, uri, tell)
+            tracker.push(last=last)
+            tell(Status.ANSWERED, "")
             pause = POLL_SECONDS
-        except FAILURES as error:
-            view, pause = None, min(2 * pause, LONGEST_PAUSE)
-            say(f"down {one_line(error)}")
-            log.warning("%s: %s", run.name, one_line(error))
+        except StoreError as error:
+            tracker, pause = None, min(2 * pause, LONGEST_PAUSE)
+            tell(Status.UNREACHABLE, error.reason)
+            log.warning("%s: %s", run.name, error.reason)
             if last:
                 return False
         else:
@@ -212,21 +193,9 @@ def follow(run: Run, uri: str, over: threading.Event, say: Callable[[str], None]
         over.wait(pause)
 
 
-def _view(run: Run, uri: str, say: Callable[[str], None]) -> "View":
-    from orchestrator.tracking.tracker import View, connect
-
-    client = connect(uri)
-    say("ok")
-    return View(run, client, uri, say)
-
-
-def one_line(error: BaseException) -> str:
-    """What went wrong, short and without credentials."""
-    text = redacted(" ".join(str(error).split()))
-    for cause in CAUSES:
-        if cause in text:
-            return cause.lower()
-    return (text.partition("Caused by ")[2].removesuffix(")") or text)[:200] or type(error).__name__
+def _tracker(run: Run, uri: str, tell: Tell) -> Tracker:
+    store = Store.open(uri, lambda: tell(Status.ANSWERED, ""))
+    return Tracker(run, store, lambda: tell(Status.DRAWING, ""))
 
 
 def main() -> None:
@@ -234,17 +203,17 @@ def main() -> None:
     os.nice(5)
     folder, uri = Path(sys.argv[1]), os.environ[ADDRESS]
     over = threading.Event()
-    say = _teller()
+    tell = _teller()
     threading.Thread(target=_await_end, args=(over,), daemon=True).start()
     try:
         lock = Lock(folder / "tracking.lock")
-        done = follow(Run.open(folder.parent, folder.name), uri, over, say)
+        done = follow(Run.open(folder.parent, folder.name), uri, over, tell)
         lock.close()
     except UserError as error:
-        say(f"down {error}")
+        tell(Status.UNREACHABLE, str(error))
         done = False
     if done:
-        say("done")
+        tell(Status.DONE, "")
     sys.stdout.flush()
     os._exit(0 if done else 3)  # no thread of a client that waits for a dead server keeps this from ending
 
@@ -255,14 +224,15 @@ def _await_end(over: threading.Event) -> None:
     over.set()
 
 
-def _teller() -> Callable[[str], None]:
+def _teller() -> Tell:
+    """Statuses go to the driver, one line each; whatever a library prints goes to the log."""
     out = os.fdopen(os.dup(1), "w", buffering=1)
-    os.dup2(2, 1)  # whatever a library prints goes to the log
+    os.dup2(2, 1)
 
-    def say(news: str) -> None:
-        out.write(f"{news}\n")
+    def tell(status: Status, reason: str) -> None:
+        out.write(f"{status} {' '.join(reason.split())}\n")
 
-    return say
+    return tell
 
 
 if __name__ == "__main__":

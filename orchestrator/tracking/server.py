@@ -14,41 +14,54 @@ from pathlib import Path
 
 from orchestrator.campaign.runs import Run
 from orchestrator.errors import UserError, redacted
-from orchestrator.tracking.follower import SETTINGS, store_uri, tracking_uri
+from orchestrator.tracking.address import store_uri, tracking_uri
+from orchestrator.tracking.experiment import charts_page, own_experiment
+from orchestrator.tracking.store import CLIENT_SETTINGS, Store
 
 HOST = "127.0.0.1"
 START_SECONDS = 120.0
 STORE = "MLFLOW_BACKEND_STORE_URI"
 """How the server hears of its store: everybody on a machine can read a command line, and this may hold a password."""
+SERVER_SETTINGS = {"MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
+"""MLflow's job queues are eight more processes, for scorers and traces that nobody here has."""
+ENDS = (signal.SIGTERM, signal.SIGHUP)
+"""Signals that end the server as Ctrl-C does: asked to, or because the terminal is gone."""
 
 
 def serve(root: Path, run: Run | None, port: int, given: str | None = None) -> None:
     """Print the link that opens the run's charts, and keep a server on its store until interrupted."""
-    os.environ.update({k: v for k, v in SETTINGS.items() if k not in os.environ})
+    for end_signal in ENDS:
+        signal.signal(end_signal, signal.default_int_handler)
     uri = tracking_uri(run, given) if run else given or store_uri(root)
-    if uri.startswith("http"):
-        print(_link(uri, uri, run), flush=True)
-        return
-    with server(uri, port) as base:
-        print(f"{_link(base, uri, run)}\nCtrl-C ends it.", flush=True)
-        _wait()
-
-
-def _link(base: str, uri: str, run: Run | None) -> str:
-    """The address of the run's charts, or of the list of experiments."""
-    if run is None:
-        return base
-    from orchestrator.tracking.tracker import FAILURES, connect, link, own_experiment
-
     try:
-        experiment = own_experiment(connect(uri), run)
-    except FAILURES as error:
-        raise UserError(f"MLflow at {redacted(uri)} cannot be read ({error}).") from error
-    if experiment is None:
+        page = _page(uri, run)
+        if uri.startswith("http"):
+            print(f"{uri.rstrip('/')}/{page}", flush=True)
+        else:
+            _serve_store(uri, port, page)
+    except KeyboardInterrupt:
+        return
+
+
+def _serve_store(uri: str, port: int, page: str) -> None:
+    print(f"MLflow starts on {redacted(uri)}; this takes some seconds ...", file=sys.stderr, flush=True)
+    with server(uri, port) as base:
+        print(f"{base}/{page}\nCtrl-C ends it.", flush=True)
+        while True:
+            time.sleep(3600)
+
+
+def _page(uri: str, run: Run | None) -> str:
+    """The page to open within MLflow: the run's charts, or the list of experiments. Refused when there is no store."""
+    if run is None and uri.startswith("http"):
+        return ""
+    store = Store.open(uri, request_seconds=30)
+    experiment = own_experiment(store, run) if run else None
+    if run and experiment is None:
         raise UserError(
             f"{run.name} is not in MLflow at {redacted(uri)}; 'orchestrate sync {run.name}' writes it there."
         )
-    return link(base, experiment)
+    return charts_page(experiment) if experiment else ""
 
 
 @contextmanager
@@ -58,7 +71,7 @@ def server(uri: str, port: int) -> Iterator[str]:
     command = [sys.executable, "-m", "mlflow", "server", "--host", HOST, "--port", str(port), "--workers", "1"]
     process = subprocess.Popen(
         command,
-        env=dict(os.environ) | {STORE: uri},
+        env=CLIENT_SETTINGS | SERVER_SETTINGS | dict(os.environ) | {STORE: uri},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -105,12 +118,3 @@ def _await(process: "subprocess.Popen[str]", base: str) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
     raise UserError(f"mlflow server did not answer at {base} within {START_SECONDS:g} s.")
-
-
-def _wait() -> None:
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        while True:
-            time.sleep(3600)
-    except KeyboardInterrupt:
-        return

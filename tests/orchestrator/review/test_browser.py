@@ -1,13 +1,10 @@
-"""What a reviewer sees, in a real browser: the report, and MLflow's page behind the printed link.
+"""What a reviewer sees, in a real browser: the report, as a page of its own.
 
 Screenshots are left in the folder that SCREENSHOTS names, for whoever wants to look.
 """
 
 import os
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,13 +12,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from servers import free_port
 from small_runs import finished
 
 from orchestrator.review.files import write_files
 from orchestrator.review.foreign import ForeignReport
 from orchestrator.review.report import Report
-from orchestrator.tracking.follower import sync
 
 FLAGS = [
     "--no-sandbox",
@@ -135,33 +130,3 @@ def test_the_report_of_foreign_runs_draws_itself(browser: Any, tmp_path: Path) -
     assert "try-12" in page.locator("#forensics tbody").inner_text()
     assert page.locator("#final tbody tr").count() == 20
     page.close()
-
-
-@pytest.mark.slow
-def test_the_printed_link_opens_mlflow_on_the_grouped_regret_chart(browser: Any, tmp_path: Path) -> None:
-    run = finished(tmp_path / "runs", name="seen")
-    sync(run, f"sqlite:///{tmp_path / 'runs/mlflow.db'}")
-    command = [sys.executable, "-m", "orchestrator.cli", "ui", "seen", "--root", "runs", "--port", str(free_port())]
-    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    try:
-        assert process.stdout is not None
-        link = process.stdout.readline().strip()
-        assert link.startswith("http://127.0.0.1:"), link
-        visit = Visit(browser, link)
-        page = visit.page
-        for algorithm in ("gp-ucb", "a2-rcgp-ucb", "random"):
-            page.get_by_text(f"Group: {algorithm}").first.wait_for(timeout=120_000)
-        chart = page.locator(".js-plotly-plot").first
-        chart.locator("path.js-line").first.wait_for(timeout=120_000)
-        page.wait_for_timeout(1500)
-        visit.shoot("mlflow")
-        body = page.inner_text("body")
-        assert body.index("cumulative_regret") < body.index("simple_regret")
-        assert "a2-rcgp-ucb/seed0" in body
-        assert "Least cumulative regret" in body
-        assert chart.locator("path.js-line").count() >= 3
-        assert visit.errors == []
-        page.close()
-    finally:
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 0

@@ -15,7 +15,8 @@ from orchestrator.cli import app
 from orchestrator.errors import UserError
 from orchestrator.review.files import write_files
 from orchestrator.review.foreign import ForeignReport
-from orchestrator.tracking.tracker import connect, experiment_report
+from orchestrator.tracking.readback import experiment_report
+from orchestrator.tracking.store import Store
 
 LIES = {9: -20.0, 17: 30.0}
 
@@ -28,7 +29,7 @@ def loss(rate: float, dropout: float) -> float:
 def store(tmp_path_factory: pytest.TempPathFactory) -> str:
     """What somebody's manual search left: a parent, thirty runs written last first, two typos, a crash and an infinity."""
     uri = f"sqlite:///{tmp_path_factory.mktemp('foreign') / 'mlflow.db'}"
-    client, rng = connect(uri), np.random.default_rng(0)
+    client, rng = Store.open(uri).client, np.random.default_rng(0)
     folder = tmp_path_factory.mktemp("artifacts").as_uri()
     experiment = client.create_experiment("Manual search", artifact_location=folder)
     parent = client.create_run(experiment, start_time=1, run_name="sweep").info.run_id
