@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.plain import from_plain, to_plain
-from rcgp import Optimizer
+from rcgp import SUSPECT_WEIGHT, Optimizer
 
 log = logging.getLogger(__name__)
 
@@ -27,8 +27,6 @@ Array = npt.NDArray[np.float64]
 Point = tuple[float, ...]
 Status = Literal["completed", "failed"]
 FailureRule = Literal["pessimistic", "ignore"] | float
-BELIEVED = 0.5
-"""A weight below this is a report that is not believed."""
 SAME = 1e-9
 """Two points closer than this in every coordinate are one."""
 
@@ -128,7 +126,7 @@ class Trials:
         """The trial that the front end calls, or once called, by that name."""
         return self._numbers.get(trial_id)
 
-    def unfinished_at(self, x: Sequence[float]) -> int | None:
+    def unfinished_at(self, x: Point) -> int | None:
         """The pending, else the failed trial at that point, if there is one."""
         pending = [(trial.number, trial.x) for trial in self._pending.values()]
         failed = [(row.number, row.x) for row in self._rows if row.status == "failed" and row.number is not None]
@@ -169,9 +167,10 @@ class Trials:
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"[:300]
             log.warning("Trial %d gets a quasi-random point: the model failed.", self._started, exc_info=error)
-            return Suggestion(self._quasi_random(), reason)
+            return Suggestion(self.quasi_random(), reason)
 
-    def _quasi_random(self) -> Point:
+    def quasi_random(self) -> Point:
+        """A point that needs no model."""
         known = [*(row.x for row in self._rows), *(trial.x for trial in self._pending.values())]
         return _point(self._make_fallback().ask(_stacked(known)))
 
@@ -226,10 +225,10 @@ class Trials:
         return True
 
     def fail(self, number: int) -> bool:
-        """The trial failed for good; False, and nothing changes, if it had ended before."""
+        """The trial failed for good, perhaps once more; False, and nothing changes, if it had ended otherwise."""
         trial = self._pending.pop(number, None)
         if trial is None:
-            return False
+            return any(row.number == number and row.status == "failed" for row in self._rows)
         self._rows.append(Row(number, trial.x, math.nan, "failed", trial.trial_id))
         return True
 
@@ -237,10 +236,9 @@ class Trials:
         """The trial will not be run, and taught nothing; False if it was not pending."""
         return self._pending.pop(number, None) is not None
 
-    def record(self, x: Sequence[float], y: float | None) -> None:
+    def record(self, x: Point, y: float | None) -> None:
         """A trial that ran elsewhere reported `y`, or failed (None)."""
-        point = _point(x)
-        self._rows.append(Row(None, point, math.nan, "failed") if y is None else Row(None, point, y, "completed"))
+        self._rows.append(Row(None, x, math.nan, "failed") if y is None else Row(None, x, y, "completed"))
 
     def _take_back_failure(self, number: int) -> Row | None:
         """The failed row of that trial, no longer among the rows; an optimizer that knows it has to begin anew."""
@@ -285,9 +283,9 @@ class Trials:
         if self._failure_value != "pessimistic":
             return float(self._failure_value)
         weights = np.ones(len(self._rows))
-        weights[: self.optimizer.n] = self.optimizer.weights()
+        weights[: self.optimizer.n] = self.optimizer.committed_weights()
         known = [(weight, r.y) for weight, r in zip(weights, self._rows, strict=True) if r.finite]
-        return min([y for weight, y in known if weight >= BELIEVED] or [y for _, y in known])
+        return min([y for weight, y in known if weight >= SUSPECT_WEIGHT] or [y for _, y in known])
 
     # To and from strict JSON
 
@@ -319,7 +317,7 @@ def is_time_to_update(told: int) -> bool:
     return told % max(1, told // 25) == 0
 
 
-def _point(x: Sequence[float] | Array) -> Point:
+def _point(x: Array) -> Point:
     return tuple(map(float, x))
 
 

@@ -20,7 +20,6 @@ from rich.text import Text
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.journal import Record
-from rcgp import SUSPECT_WEIGHT
 
 MANY = 12
 """Beyond this many studies one summary bar is easier to read."""
@@ -28,8 +27,8 @@ LINE_SECONDS = 10.0
 
 
 @dataclass
-class StudyProgress:
-    """How far one study is, as its journal tells it."""
+class Standing:
+    """How one study stands, as its journal tells it."""
 
     total: int
     done: int = 0
@@ -47,8 +46,8 @@ class StudyProgress:
 
     @property
     def suspects(self) -> int:
-        """Observations under suspicion now."""
-        return sum(weight < SUSPECT_WEIGHT for weight in self.weights.values())
+        """Observations that are not fully trusted now."""
+        return sum(weight < 1.0 for weight in self.weights.values())
 
 
 class _Rate(ProgressColumn):
@@ -62,14 +61,14 @@ class Bars:
     """A bar for each study, or one for all when there are many."""
 
     def __init__(self, run: Run, console: Console) -> None:
-        self._studies = {study.key: StudyProgress(study.total) for study in run.studies}
+        self._standings = {study.key: Standing(study.total) for study in run.studies}
         self._bars = Progress(
-            TextColumn("{task.description}", markup=False),
+            TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             _Rate(),
             TimeRemainingColumn(compact=True),
-            TextColumn("{task.fields[note]}", markup=False),
+            TextColumn("{task.fields[note]}"),
             console=console,
         )
         total = sum(study.total for study in run.studies)
@@ -82,13 +81,13 @@ class Bars:
 
     def on_records(self, study: Study, records: Sequence[Record]) -> None:
         """Move the bars."""
-        mine = self._studies[study.key]
-        before = mine.done
+        standing = self._standings[study.key]
+        before = standing.done
         for record in records:
-            mine.take(record)
-        self._bars.update(self._all, advance=mine.done - before, note=note(list(self._studies.values())))
+            standing.take(record)
+        self._bars.update(self._all, advance=standing.done - before, note=note(list(self._standings.values())))
         if study.key in self._each:
-            self._bars.update(self._each[study.key], completed=mine.done, note=note([mine]))
+            self._bars.update(self._each[study.key], completed=standing.done, note=note([standing]))
 
     def close(self) -> None:
         """Leave the bars as they are."""
@@ -99,42 +98,42 @@ class Lines:
     """A line for each finished study and one every few seconds, for logs."""
 
     def __init__(self, run: Run, console: Console) -> None:
-        self._studies = {study.key: StudyProgress(study.total) for study in run.studies}
+        self._standings = {study.key: Standing(study.total) for study in run.studies}
         self._console = console
         self._start, self._last = time.time(), time.monotonic()
         self._fresh = 0
 
     def on_records(self, study: Study, records: Sequence[Record]) -> None:
         """Print when a study ends, or when it was quiet for a while."""
-        mine = self._studies[study.key]
+        standing = self._standings[study.key]
         for record in records:
-            mine.take(record)
+            standing.take(record)
             self._fresh += record["kind"] == "observation" and record["at"] >= self._start
         if any(record["kind"] == "end" for record in records):
-            self._print(f"{study.key}: {mine.done}/{mine.total} trials, {note([mine])}")
+            self._print(f"{study.key}: {standing.done}/{standing.total} trials, {note([standing])}")
         elif time.monotonic() - self._last > LINE_SECONDS:
             self._print(self._overall())
 
     def _overall(self) -> str:
-        studies = list(self._studies.values())
-        done, total = sum(s.done for s in studies), sum(s.total for s in studies)
+        standings = list(self._standings.values())
+        done, total = sum(s.done for s in standings), sum(s.total for s in standings)
         rate = self._fresh / max(time.time() - self._start, 1e-9)
         left = f"{(total - done) / rate:.0f} s left, " if rate else ""
-        return f"{done}/{total} trials, {rate:.1f}/s, {left}{note(studies)}"
+        return f"{done}/{total} trials, {rate:.1f}/s, {left}{note(standings)}"
 
     def _print(self, line: str) -> None:
         self._last = time.monotonic()
-        self._console.print(line, highlight=False, soft_wrap=True, markup=False)
+        self._console.print(line, highlight=False, soft_wrap=True)
 
     def close(self) -> None:
         """Nothing to tidy up."""
 
 
-def note(studies: Sequence[StudyProgress]) -> str:
+def note(standings: Sequence[Standing]) -> str:
     """Best true value so far, suspects, lies."""
-    best = max(s.best for s in studies)
+    best = max(s.best for s in standings)
     shown = "-" if best == float("-inf") else f"{best:.4g}"
-    suspects, corrupted = sum(s.suspects for s in studies), sum(s.corrupted for s in studies)
+    suspects, corrupted = sum(s.suspects for s in standings), sum(s.corrupted for s in standings)
     return f"best {shown}, {suspects} suspect, {corrupted} corrupted"
 
 

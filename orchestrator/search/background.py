@@ -7,19 +7,19 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Errand(Generic[T]):
-    """Runs `call` at once; `wait` for it, then fetch its `result`. A daemon: it never keeps a program from ending."""
+class BackgroundCall(Generic[T]):
+    """Makes `call` at once; `wait` for it, then fetch its `result`. A daemon: it never keeps a program from ending."""
 
     def __init__(self, call: Callable[[], T]) -> None:
         self._call = call
-        self._outcome: list[T] = []
+        self._returned: list[T] = []
         self._error: BaseException | None = None
-        self._thread = Thread(target=self._run, name="errand", daemon=True)
+        self._thread = Thread(target=self._run, name="suggestion", daemon=True)
         self._thread.start()
 
     def _run(self) -> None:
         try:
-            self._outcome.append(self._call())
+            self._returned.append(self._call())
         except BaseException as error:  # handed to whoever fetches the result
             self._error = error
 
@@ -33,4 +33,4 @@ class Errand(Generic[T]):
         self.wait()
         if self._error is not None:
             raise self._error
-        return self._outcome[0]
+        return self._returned[0]

@@ -4,9 +4,9 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
-from orchestrator.search.space import Array
+from orchestrator.trials import Array, FailureRule
 from rcgp import Optimizer, make_optimizer
 
 
@@ -30,33 +30,46 @@ class Settings:
             raise ValueError(f"suspect_share must lie in (0, 1], got {self.suspect_share!r}.")
         if self.background_from is not None and not (_is_whole(self.background_from) and self.background_from >= 0):
             raise ValueError(f"background_from must be a whole number of trials or None, got {self.background_from!r}.")
+        for option in ("dim", "name", "project"):
+            if option in self.options:
+                raise ValueError(f"{option} is no option of RCGPSearch: it follows from the search space.")
         self.optimizer(dim=1, parameters=1, project=None)  # a wrong option shows now, not when the fit starts
 
     def optimizer(self, dim: int, parameters: int, project: Callable[[Array], Array] | None) -> Optimizer:
-        """A fresh optimizer; by default two initial points for each parameter, at least four."""
+        """A fresh optimizer; by default two initial points for each parameter, at least four. No point is tried twice."""
         initial = max(4, 2 * parameters) if self.n_initial is None else self.n_initial
-        return make_optimizer(
-            self.algorithm,
-            dim,
-            seed=self.seed,
-            n_initial=initial,
-            project=project,
-            avoid_repeats=True,
-            **self.options,
-        )
+        options = {"avoid_repeats": True, **self.options}
+        return make_optimizer(self.algorithm, dim, seed=self.seed, n_initial=initial, project=project, **options)
+
+    def fallback(self, dim: int, project: Callable[[Array], Array]) -> Optimizer:
+        """What suggests where the model fails, and completes what a person left open: quasi-random points, none twice."""
+        return make_optimizer("random", dim, seed=self.seed, n_initial=1, project=project, avoid_repeats=True)
+
+    def failure_value(self, sign: float) -> FailureRule:
+        """`on_error` where everything is maximised."""
+        return cast(FailureRule, self.on_error) if isinstance(self.on_error, str) else sign * self.on_error
 
 
-def check_goal(metric: Any, mode: Any) -> None:
+def check_space(space: object) -> None:
+    """Refuse what is no space: a metric that was given first, most often."""
+    if space is not None and not isinstance(space, Mapping):
+        hint = "name what else you give, as in RCGPSearch(metric='loss', mode='min')"
+        raise ValueError(f"space must be a dictionary of parameters, got {space!r}: {hint}.")
+
+
+def check_goal(metric: object, mode: object) -> None:
     """Refuse what is no metric, and what is no direction."""
+    if isinstance(metric, list | tuple) or isinstance(mode, list | tuple):
+        raise ValueError(f"RCGPSearch has a single objective: give one metric and one mode, got {metric!r}, {mode!r}.")
+    if metric is not None and not isinstance(metric, str):
+        raise ValueError(f"metric must be a name, got {metric!r}.")
     if mode is not None and mode not in ("min", "max"):
         raise ValueError(f"mode must be 'min' or 'max', got {mode!r}.")
-    if metric is not None and not isinstance(metric, str):
-        raise ValueError(f"metric must be one name, got {metric!r}: RCGPSearch has a single objective.")
 
 
-def _is_real(value: Any) -> bool:
+def _is_real(value: object) -> bool:
     return not isinstance(value, bool) and isinstance(value, Real)
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> bool:
     return not isinstance(value, bool) and isinstance(value, int)

@@ -12,7 +12,7 @@ import numpy as np
 
 from orchestrator.campaign.study import Observation
 from orchestrator.engine.journal import Record, observations
-from orchestrator.review.regret import best_so_far, regret_curves
+from orchestrator.review.report import best_so_far, regret_curves
 from rcgp import SUSPECT_WEIGHT
 
 

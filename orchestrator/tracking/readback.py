@@ -13,8 +13,7 @@ from orchestrator.engine.build import build_objective
 from orchestrator.errors import UserError
 from orchestrator.experiments import KIND, answering, find_experiment, read_table, runs_frame, search_runs
 from orchestrator.review.foreign import ForeignReport
-from orchestrator.review.regret import with_regret
-from orchestrator.review.report import Report
+from orchestrator.review.report import Report, with_regret
 from orchestrator.tracking.store import Store
 from orchestrator.tracking.tags import DEFINITION, RUN, STAGE
 

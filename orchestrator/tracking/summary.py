@@ -14,8 +14,7 @@ from orchestrator.engine.history import records_of
 from orchestrator.errors import redacted
 from orchestrator.experiments import KIND
 from orchestrator.review.files import current_files
-from orchestrator.review.regret import band_curves, reference
-from orchestrator.review.report import Report
+from orchestrator.review.report import Report, band_curves, reference
 from orchestrator.tracking import entries
 from orchestrator.tracking.charts import COLOUR, STUDIES_VIEW, colours, final_views
 from orchestrator.tracking.entries import Entry
@@ -102,7 +101,7 @@ def mean_entries(rows: DataFrame) -> Iterator[Entry]:
     """Mean and one standard error to either side, by trial, of the studies of one algorithm under one adversary."""
     at = entries.milliseconds(rows["at"].max())
     for name in MEANS:
-        ((_, band),) = band_curves(rows, 0, name)
+        ((_, band),) = band_curves(rows, name)
         curves = {name: band["mean"]}
         if rows["seed"].nunique() > 1:
             curves |= {f"{name}_low": band["low"], f"{name}_high": band["high"]}

@@ -15,7 +15,7 @@ from orchestrator.engine.build import build_objective
 from orchestrator.engine.history import records_of
 from orchestrator.engine.journal import Record, to_json
 from orchestrator.experiments import KIND, TABLE
-from orchestrator.review.regret import study_frame
+from orchestrator.review.report import study_frame
 from orchestrator.tracking import entries
 from orchestrator.tracking.entries import Entry, WeightedTrial, by_number
 from orchestrator.tracking.experiment import open_experiment, own_runs

@@ -80,3 +80,17 @@ def crashes_until_repaired(config: dict[str, Any]) -> None:
     if config["x"] > 0.5 and not (Path(config["folder"]) / "repaired").exists():
         raise RuntimeError("node lost")
     tune.report({"loss": config["x"]})
+
+
+def forgetful(config: dict[str, Any]) -> None:
+    """Reports the metric, and then reports without it; now and then never with it."""
+    if config["x"] < 0.5:
+        tune.report({"loss": config["x"], "epoch": 1})
+    tune.report({"epoch": 2})
+
+
+def by_class(config: dict[str, Any]) -> None:
+    """What arrives is the class itself, not what stands for it."""
+    assert isinstance(config["layer"], type)
+    assert isinstance(config["deep"]["pair"][0], type)
+    tune.report({"loss": config["x"] + len(config["layer"].__name__)})

@@ -13,65 +13,99 @@ from typing import Any
 import pytest
 import trainables
 from ray import cloudpickle, tune
+from ray.tune.search import ConcurrencyLimiter, Repeater
 from trainables import crashes_until_repaired
 
 from orchestrator import RCGPSearch
-from orchestrator.search.searcher import StateRefused
 
 cloudpickle.register_pickle_by_value(trainables)  # workers do not have the tests on their path
 
 
-def first_run(folder: Path, space: dict[str, Any]) -> RCGPSearch:
+def first_run(folder: Path, space: dict[str, Any], limit: int | None = None, n_trials: int = 6) -> RCGPSearch:
     """Six trials, of which those with x > 0.5 crash."""
     search = RCGPSearch(n_initial=4)
     tune.Tuner(
         crashes_until_repaired,
         param_space=space,
-        tune_config=tune.TuneConfig(metric="loss", mode="min", search_alg=search, num_samples=6, reuse_actors=True),
+        tune_config=tune.TuneConfig(
+            metric="loss",
+            mode="min",
+            search_alg=search,
+            num_samples=n_trials,
+            reuse_actors=True,
+            max_concurrent_trials=limit,
+        ),
         run_config=tune.RunConfig(storage_path=str(folder), name="run", verbose=0),
     ).fit()
     return search
 
 
-def restored_search(tuner: tune.Tuner) -> RCGPSearch:
-    """The searcher that Tune unpickled; a user who wants it keeps the one that was passed in."""
-    search = tuner._local_tuner.get_run_config() and tuner._local_tuner._tune_config.search_alg
-    assert isinstance(search, RCGPSearch)
-    return search
+def rows(search: RCGPSearch) -> dict[int | None, str]:
+    """How each trial stands; each is there once."""
+    assert len({row.number for row in search.observations}) == len(search.observations)
+    return {row.number: row.status for row in search.observations}
 
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("local_ray")
-def test_restarted_errors_report_under_new_ids_and_a_changed_space_or_state_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [None, 1], ids=["unlimited", "limited"])
+@pytest.mark.parametrize("how", ["resume_errored", "restart_errored"])
+def test_a_failed_trial_that_is_retried_after_a_restore_counts_with_its_value(
+    tmp_path: Path, how: str, limit: int | None
+) -> None:
     space = {"x": tune.uniform(0, 1), "folder": str(tmp_path)}
-    before = first_run(tmp_path, space)
-    failed = [row for row in before.observations if row.status == "failed"]
-    assert 0 < len(failed) < 6
-
-    run = str(tmp_path / "run")
-    changed = tune.Tuner.restore(run, crashes_until_repaired, param_space={**space, "x": tune.uniform(0, 2)})
-    with pytest.raises(
-        StateRefused, match=r"The space changed since the state was saved: x was a number in \[0.0, 1.0\]"
-    ):
-        changed.fit()
-
+    before = first_run(tmp_path, space, limit)
+    assert set(rows(before).values()) == {"completed", "failed"}
     (tmp_path / "repaired").touch()
-    tuner = tune.Tuner.restore(run, crashes_until_repaired, param_space=space, restart_errored=True)
-    grid = tuner.fit()
-    after = restored_search(tuner)
-    assert grid.errors == []
-    assert [row.trial_id for row in after.observations[:6]] == [row.trial_id for row in before.observations]
-    again = after.observations[6:]
-    assert sorted(row.number for row in again) == sorted(row.number for row in failed)
-    assert {row.status for row in again} == {"completed"}
-    assert not {row.trial_id for row in again} & {row.trial_id for row in before.observations}
+    tuner = tune.Tuner.restore(str(tmp_path / "run"), crashes_until_repaired, param_space=space, **{how: True})
+    assert tuner.fit().errors == []
+    after = RCGPSearch.load(tmp_path / "run")
+    assert rows(after) == dict.fromkeys(rows(before), "completed")
+    assert {row.x: -row.y for row in after.observations} == pytest.approx(
+        {row.x: row.x[0] for row in after.observations}
+    )
     assert after.pending == {}
+    same_ids = {row.trial_id for row in after.observations} == {row.trial_id for row in before.observations}
+    assert same_ids == (how == "resume_errored")
 
-    state = max((tmp_path / "run").glob("searcher-state-*.json"))
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("local_ray")
+@pytest.mark.parametrize("limit", [None, 1], ids=["unlimited", "limited"])
+def test_a_changed_space_or_a_damaged_state_ends_the_restored_fit_and_loses_nothing(
+    tmp_path: Path, limit: int | None
+) -> None:
+    space = {"x": tune.uniform(0, 1), "folder": str(tmp_path)}
+    before = first_run(tmp_path, space, limit, n_trials=3)
+    run = tmp_path / "run"
+    files = {path.name: path.read_bytes() for path in run.glob("*state-*")}
+    line = r"The space changed since the state was saved: x was a number in \[0.0, 1.0\]"
+    changed = {**space, "x": tune.uniform(0, 2)}
+    with pytest.raises(ValueError, match=line):
+        tune.Tuner.restore(str(run), crashes_until_repaired, param_space=changed, restart_errored=True).fit()
+    state = max(run.glob("searcher-state-*.pkl"))
     state.write_text(state.read_text()[:-20])
-    damaged = tune.Tuner.restore(run, crashes_until_repaired, restart_errored=True)
-    with pytest.raises(StateRefused, match="is damaged and holds no searcher state"):
-        damaged.fit()
+    with pytest.raises(ValueError, match="is damaged and holds no searcher state"):
+        tune.Tuner.restore(str(run), crashes_until_repaired, restart_errored=True).fit()
+    state.write_bytes(files[state.name])
+    assert {path.name: path.read_bytes() for path in run.glob("*state-*")} == files
+    assert RCGPSearch.load(run).get_state() == before.get_state()
+
+
+@pytest.mark.ray
+@pytest.mark.usefixtures("local_ray")
+def test_the_searcher_of_an_experiment_is_found_in_its_folder_behind_tunes_wrappers_too(tmp_path: Path) -> None:
+    before = first_run(tmp_path, {"x": tune.uniform(0, 1), "folder": str(tmp_path)})
+    for wrapped in (ConcurrencyLimiter(RCGPSearch(), 1), Repeater(RCGPSearch(), 2)):
+        wrapped.restore_from_dir(str(tmp_path / "run"))
+        assert wrapped.searcher.get_state() == before.get_state()
+        assert wrapped.suggest("next") is not None
+    loaded = RCGPSearch.load(tmp_path / "run")
+    assert (loaded.best(), loaded.suspects()) == (before.best(), before.suspects())
+    with pytest.raises(ValueError, match=r"holds no searcher state \(searcher-state-\*.pkl\): is it the folder"):
+        RCGPSearch.load(tmp_path)
+    with pytest.raises(ValueError, match="does not exist"):
+        RCGPSearch().restore(str(tmp_path / "nowhere"))
 
 
 @pytest.mark.ray
@@ -81,8 +115,8 @@ def test_a_state_older_than_tunes_own_catches_up_with_the_trials_that_tune_will_
 ) -> None:
     space = {"x": tune.uniform(0, 1), "folder": str(tmp_path)}
     first_run(tmp_path, space)
-    state = max((tmp_path / "run").glob("searcher-state-*.json"))
-    rows = sorted(json.loads(state.read_text())["rows"], key=lambda row: int(row["number"]))
+    state = max((tmp_path / "run").glob("searcher-state-*.pkl"))
+    rows = sorted(json.loads(state.read_text())["search"]["trials"]["rows"], key=lambda row: int(row["number"]))
     # the state as it was when two trials had ended, one ran, and three were not yet thought of
     old = RCGPSearch(space=space, metric="loss", mode="min", n_initial=4)
     for row in rows[:2]:
@@ -107,6 +141,7 @@ DRIVER = """
 import json, sys, ray
 from pathlib import Path
 from ray import tune
+from ray.tune.search import Repeater
 from orchestrator import RCGPSearch
 
 folder, step = Path(sys.argv[1]), sys.argv[2]
@@ -122,6 +157,8 @@ def trainable(config):
 ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
 if step == "start":
     search = RCGPSearch(n_initial=4, seed=1)
+    repeats = json.loads(sys.argv[4])
+    search = Repeater(search, 3, **repeats) if repeats is not None else search
     config = tune.TuneConfig(metric="loss", mode="min", search_alg=search, num_samples=30, reuse_actors=True)
     storage = tune.RunConfig(storage_path=str(folder), name="run", verbose=0)
     tuner = tune.Tuner(trainable, param_space=SPACE, tune_config=config, run_config=storage)
@@ -129,10 +166,10 @@ else:
     again = {} if step == "without space" else {"param_space": SPACE}
     tuner = tune.Tuner.restore(str(folder / "run"), trainable, **again)
 grid = tuner.fit()
-search = tuner._local_tuner._tune_config.search_alg
+search = RCGPSearch.load(folder / "run")
 rows = [[row.trial_id, row.number, row.status] for row in search.observations]
 ids = [result.metrics["trial_id"] for result in grid]
-summary = {"rows": rows, "ids": ids, "pending": len(search.pending), "faults": len(search.faults)}
+summary = {"rows": rows, "ids": ids, "pending": len(search.pending), "failures": len(search.model_failures)}
 Path(sys.argv[3]).write_text(json.dumps(summary))
 """
 
@@ -153,6 +190,33 @@ def wait_for_lines(path: Path, count: int, seconds: float = 120) -> None:
         time.sleep(0.05)
 
 
+def start_and_kill(script: Path, folder: Path, after: int, repeats: dict[str, bool] | None = None) -> None:
+    """A driver that gets SIGKILL when so many trials ran; with `repeats` behind a Repeater."""
+    driver = start(script, str(folder), "start", str(folder / "summary.json"), json.dumps(repeats))
+    try:
+        wait_for_lines(folder / "ran", after)
+    finally:
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.parametrize("repeats", [{}, {"set_index": False}], ids=["indexed", "alike"])
+def test_a_repeater_after_sigkill_and_restore_makes_one_row_of_each_group(
+    tmp_path: Path, repeats: dict[str, bool]
+) -> None:
+    script, summary = tmp_path / "driver.py", tmp_path / "summary.json"
+    script.write_text(DRIVER)
+    start_and_kill(script, tmp_path, 14, repeats)
+    assert start(script, str(tmp_path), "with space", str(summary)).wait(timeout=180) == 0
+    result = json.loads(summary.read_text())
+    assert len(result["ids"]) == 30
+    assert sorted(number for _, number, _ in result["rows"]) == list(range(10))
+    assert {status for _, _, status in result["rows"]} == {"completed"}
+    assert result["pending"] == 0
+
+
 @pytest.mark.slow
 @pytest.mark.ray
 @pytest.mark.parametrize(("step", "after"), [("with space", 5), ("without space", 14)])
@@ -161,13 +225,8 @@ def test_after_sigkill_of_the_driver_tuner_restore_goes_on_with_all_that_was_kno
 ) -> None:
     script, summary, log = tmp_path / "driver.py", tmp_path / "summary.json", tmp_path / "ran"
     script.write_text(DRIVER)
-    driver = start(script, str(tmp_path), "start", str(summary))
-    try:
-        wait_for_lines(log, after)
-    finally:
-        driver.send_signal(signal.SIGKILL)
-        driver.wait()
-    known = json.loads(max((tmp_path / "run").glob("searcher-state-*.json")).read_text())
+    start_and_kill(script, tmp_path, after)
+    known = json.loads(max((tmp_path / "run").glob("searcher-state-*.pkl")).read_text())["search"]["trials"]
     assert start(script, str(tmp_path), step, str(summary)).wait(timeout=180) == 0
     result = json.loads(summary.read_text())
     ids = [trial_id for trial_id, _, _ in result["rows"]]
@@ -176,7 +235,7 @@ def test_after_sigkill_of_the_driver_tuner_restore_goes_on_with_all_that_was_kno
     assert sorted(number for _, number, _ in result["rows"]) == list(range(30))
     assert {status for _, _, status in result["rows"]} == {"completed"}
     assert ids[: len(known["rows"])] == [row["trial_id"] for row in known["rows"]]
-    assert (result["pending"], result["faults"]) == (0, 0)
+    assert (result["pending"], result["failures"]) == (0, 0)
     lost = after - len(known["rows"])
     assert lost <= 4  # at most what was in flight or unsaved runs again
     assert len(log.read_text().splitlines()) <= 30 + 6

@@ -5,6 +5,7 @@ import json
 import logging
 import math
 import pickle
+import re
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
@@ -16,6 +17,7 @@ import pandas as pd
 import pytest
 import torch
 from ray import tune
+from ray.tune.impl.placeholder import create_resolvers_map, inject_placeholders
 from ray.tune.search import ConcurrencyLimiter
 from ray.tune.search.optuna import OptunaSearch
 
@@ -51,7 +53,7 @@ def drive(
 
 def told(search: RCGPSearch) -> list[float]:
     """What the model was told, from the saved state."""
-    return [float(y) for y in search.get_state()["optimizer"]["y"]]
+    return [float(y) for y in search.get_state()["search"]["trials"]["optimizer"]["y"]]
 
 
 def points(configs: list[dict[str, Any]]) -> np.ndarray:
@@ -128,9 +130,9 @@ def test_the_first_completion_wins_and_unknown_ids_leave_no_row(caplog: pytest.L
         search.on_trial_result("stranger", {"score": 9.0})
     assert [row.y for row in search.observations] == [1.0]
     assert [record.message for record in caplog.records] == [
-        "Ignored the completion of trial t: it ended before.",
-        "Ignored the completion of trial t: it ended before.",
-        "Ignored the completion of trial stranger: it was never suggested.",
+        "RCGPSearch ignored the completion of trial t: it ended before.",
+        "RCGPSearch ignored the completion of trial t: it ended before.",
+        "RCGPSearch ignored the completion of trial stranger: it was never suggested.",
     ]
 
 
@@ -185,7 +187,7 @@ def test_25_crashes_in_a_row_stop_nothing_and_repeat_nothing() -> None:
     configs += drive(search, hill, 15, prefix="well")
     assert len(np.unique(points(configs), axis=0)) == 40
     assert len(search.observations) == 40
-    assert search.faults == []
+    assert search.model_failures == ()
 
 
 # Asynchrony
@@ -215,7 +217,7 @@ def test_16_in_flight_never_repeat_nor_huddle() -> None:
     distances = np.linalg.norm(batch[:, None] - batch, axis=2)[np.triu_indices(16, 1)]
     assert len(np.unique(X, axis=0)) == 60
     assert distances.min() > 1e-3
-    assert search.faults == []
+    assert search.model_failures == ()
 
 
 def test_a_small_discrete_space_is_used_up_before_anything_repeats() -> None:
@@ -236,7 +238,7 @@ def test_a_trial_that_tune_forgot_stops_shaping_the_search_but_may_still_report(
     search = searcher(n_initial=4)
     first = search.suggest("forgotten")
     drive(search, hill, 21)
-    assert [len(search._in_flight()), len(search.pending)] == [0, 1]
+    assert [len(search._search.trials.in_flight()), len(search.pending)] == [0, 1]
     search.on_trial_complete(trial_id="forgotten", result={"score": hill(first)})
     assert len(search.observations) == 22
     assert search.pending == {}
@@ -248,7 +250,7 @@ def test_a_trial_that_shows_signs_of_life_is_not_forgotten() -> None:
     for block in range(3):
         drive(search, hill, 9, prefix=f"{block}-")
         search.on_trial_result("long", {"score": 0.1})
-    assert len(search._in_flight()) == 1
+    assert len(search._search.trials.in_flight()) == 1
 
 
 def test_a_restart_under_a_new_id_resolves_the_old_trial() -> None:
@@ -261,7 +263,6 @@ def test_a_restart_under_a_new_id_resolves_the_old_trial() -> None:
         search.on_trial_complete(trial_id=new_id, result=result)
     assert search.pending == {}
     assert [(row.trial_id, row.number, row.status) for row in search.observations] == [
-        ("crashed", 1, "failed"),
         ("new", 0, "completed"),
         ("again", 1, "completed"),
     ]
@@ -273,14 +274,9 @@ def slow_searcher(background_from: int | None) -> RCGPSearch:
     rng = np.random.default_rng(1)
     for a, b in rng.random((450, 2)):
         search.add_evaluated_point({"a": a, "b": b}, hill({"a": a, "b": b}) + 0.1 * rng.standard_normal())
-    search._pending["live"] = search._pending.pop(_start_quick(search))
+    search._search.queue.append({"a": 0.5, "b": 0.5})
+    search.suggest("live")
     return search
-
-
-def _start_quick(search: RCGPSearch) -> str:
-    search._queue.append({"a": 0.5, "b": 0.5})
-    search.suggest("quick")
-    return "quick"
 
 
 def test_a_slow_fit_does_not_stall_the_workers() -> None:
@@ -319,13 +315,13 @@ def test_a_breaking_model_gives_a_counted_quasi_random_point(monkeypatch: pytest
     def singular(*_: Any) -> None:
         raise np.linalg.LinAlgError("the kernel is singular")
 
-    monkeypatch.setattr(search._evidence.optimizer, "ask", singular)
+    monkeypatch.setattr(search._search.trials.optimizer, "ask", singular)
     configs = drive(search, hill, 5, prefix="broken")
     monkeypatch.undo()
     drive(search, hill, 2, prefix="healed")
     assert len(np.unique(points(configs), axis=0)) == 5
-    assert [fault.number for fault in search.faults] == [8, 9, 10, 11, 12]
-    assert search.faults[0].error == "LinAlgError: the kernel is singular"
+    assert [failure.number for failure in search.model_failures] == [8, 9, 10, 11, 12]
+    assert search.model_failures[0].error == "LinAlgError: the kernel is singular"
     assert len(search.observations) == 15
 
 
@@ -377,7 +373,7 @@ def test_a_damaged_or_foreign_state_is_refused_in_one_line(tmp_path: Path) -> No
     for damaged, line in (
         (text[:-9], "is damaged"),
         ("", "is damaged"),
-        ('{"version": 99}', "no searcher state of version 1"),
+        ('{"version": 99}', "no searcher state of version 2"),
     ):
         path.write_text(damaged)
         with pytest.raises(ValueError, match=line) as caught:
@@ -439,7 +435,7 @@ def test_from_results_reads_a_table_and_says_what_it_leaves_out(caplog: pytest.L
     }
     with caplog.at_level(logging.WARNING):
         search = RCGPSearch.from_results(table, "loss", "min", space=space, seed=4)
-    assert "Left out 1 of 4 earlier results outside the space (opt/lr = 5.0 is outside" in caplog.text
+    assert "RCGPSearch left out 1 of 4 earlier results outside the space (opt/lr = 5.0 is outside" in caplog.text
     assert [row.status for row in search.observations] == ["completed", "completed", "failed"]
     assert search.best().config == {"opt": {"lr": 0.03}, "size": 32, "act": None}
     assert search.settings.seed == 4
@@ -485,9 +481,9 @@ def test_many_lies_give_one_warning_line(caplog: pytest.LogCaptureFixture) -> No
     search = searcher(n_initial=8, suspect_share=0.1)
     with caplog.at_level(logging.WARNING):
         lying(search, {number: 1e3 * (-1) ** number * number for number in range(9, 30, 4)}, 32)
-    lines = [record.getMessage() for record in caplog.records if "doubted" in record.getMessage()]
+    lines = [record.getMessage() for record in caplog.records if "doubts" in record.getMessage()]
     assert len(lines) == 1
-    assert lines[0].endswith("reports are doubted: look at searcher.suspects().")
+    assert re.fullmatch(r"RCGPSearch doubts \d+ of \d+ reports: look at searcher.suspects\(\).", lines[0])
 
 
 def test_without_any_result_there_is_no_best() -> None:
@@ -539,16 +535,29 @@ def test_the_same_failure_script_for_optuna_and_rcgp() -> None:
     assert len(suggested) == 60
     assert len(np.unique(points(suggested), axis=0)) == 60
     assert [row.status for row in search.observations].count("completed") == 15
-    assert search.faults == []
+    assert search.model_failures == ()
 
 
 # Bad input: one line that names the value
 
 BAD_SEARCHERS: dict[str, tuple[dict[str, Any], str]] = {
     "mode": ({"mode": "minimum"}, "mode must be 'min' or 'max', got 'minimum'."),
-    "metrics": ({"metric": ["a", "b"]}, "metric must be one name, got ['a', 'b']"),
+    "metrics": (
+        {"metric": ["a", "b"]},
+        "RCGPSearch has a single objective: give one metric and one mode, got ['a', 'b'], None.",
+    ),
     "algorithm": ({"algorithm": "a2-rcgp-ubc"}, "Unknown algorithm 'a2-rcgp-ubc' (did you mean 'a2-rcgp-ucb'?)"),
     "option": ({"kernal": "rbf"}, "a2-rcgp-ucb has no option 'kernal' (did you mean 'kernel'?)"),
+    "two lists": (
+        {"metric": ["a", "b"], "mode": ["min", "max"]},
+        "RCGPSearch has a single objective: give one metric and one mode, got ['a', 'b'], ['min', 'max'].",
+    ),
+    "metric type": ({"metric": 3}, "metric must be a name, got 3."),
+    "metric first": (
+        {"space": "loss", "metric": "min"},
+        "space must be a dictionary of parameters, got 'loss': name what else you give, as in RCGPSearch(metric='loss',",
+    ),
+    "project": ({"project": abs}, "project is no option of RCGPSearch: it follows from the search space."),
     "seed": ({"seed": -1}, "seed must be a whole number of at least 0, got -1."),
     "seed type": ({"seed": 1.5}, "seed must be a whole number of at least 0, got 1.5."),
     "n_initial": ({"n_initial": 0}, "n_initial must be a whole number of at least 1, got 0."),
@@ -563,7 +572,7 @@ BAD_SEARCHERS: dict[str, tuple[dict[str, Any], str]] = {
         {"space": PLANE, "points_to_evaluate": [{"a": 0.1, "b": 0.1}, {"a": 0.1, "b": 3}]},
         "points_to_evaluate[1] is not in the space: b = 3 is outside [0, 1].",
     ),
-    "rewarded outside": (
+    "rewarded incomplete": (
         {"space": PLANE, "points_to_evaluate": [{"a": 0.1}], "evaluated_rewards": [1.0]},
         "points_to_evaluate[0] is not in the space: b is missing.",
     ),
@@ -577,18 +586,34 @@ BAD_SEARCHERS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", BAD_SEARCHERS)
 def test_a_bad_searcher_gets_one_line(case: str) -> None:
     arguments, line = BAD_SEARCHERS[case]
-    with pytest.raises(ValueError, match=r"must|Unknown|has|empty|not in") as caught:
+    with pytest.raises(ValueError, match=r"must|Unknown|has|empty|not in|no option") as caught:
         RCGPSearch(**arguments)
     assert str(caught.value).startswith(line)
     assert "\n" not in str(caught.value)
 
 
 def test_a_space_or_a_goal_given_twice_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"The space is given twice, in RCGPSearch and as param_space \(a\)"):
+    with pytest.raises(
+        ValueError, match=r"another space than the Tuner: b was a number in \[0.0, 1.0\] and is absent: give"
+    ):
         searcher().set_search_properties("score", "max", {"a": tune.uniform(0, 1)})
     with pytest.raises(ValueError, match="metric is 'score' in RCGPSearch and 'loss' in TuneConfig"):
         searcher().set_search_properties("loss", "max", {})
-    assert searcher().set_search_properties("score", "max", {"constant": 1})
+    with pytest.raises(ValueError, match="mode is 'max' in RCGPSearch and 'min' in TuneConfig"):
+        searcher().set_search_properties("score", "min", PLANE)
+    with pytest.raises(ValueError, match="RCGPSearch has a single objective"):
+        searcher().set_search_properties(["score", "loss"], ["max", "min"], PLANE)
+
+
+def test_the_same_space_here_and_in_tune_is_no_conflict() -> None:
+    space = {**PLANE, "act": tune.choice([math.sin, math.cos])}
+    for theirs in (space, inject_placeholders(copy.deepcopy(space), create_resolvers_map()), {"constant": 1}):
+        search = searcher(space)
+        assert search.set_search_properties("score", "max", theirs)
+        suggested = search.suggest("t")["act"]
+        assert suggested in (math.sin, math.cos) if theirs == {"constant": 1} else suggested[0] == "__ref_ph"
+        search.on_trial_complete("t", {"score": 1.0})
+        assert search.best().config["act"] in (math.sin, math.cos)
 
 
 def test_a_second_fit_goes_on_in_the_same_space_and_refuses_another() -> None:
@@ -598,14 +623,16 @@ def test_a_second_fit_goes_on_in_the_same_space_and_refuses_another() -> None:
     search.suggest("left over")
     search.set_search_properties("score", "max", PLANE)
     assert (len(search.observations), search.pending) == (5, {})
-    with pytest.raises(ValueError, match=r"This searcher has another space: b was a number .* and is absent"):
+    with pytest.raises(
+        ValueError, match=r"RCGPSearch has another space than the Tuner: b was a number .* and is absent"
+    ):
         search.set_search_properties("score", "max", {"a": tune.uniform(0, 1)})
 
 
 def test_a_searcher_without_space_or_goal_says_what_to_give() -> None:
     with pytest.raises(ValueError, match="no search space: give the Tuner a param_space"):
         RCGPSearch(metric="score", mode="max").suggest("t")
-    with pytest.raises(ValueError, match="no mode: with space"):
+    with pytest.raises(ValueError, match="no mode: say mode='min' or mode='max'"):
         RCGPSearch(PLANE).suggest("t")
     with pytest.raises(ValueError, match="from_results takes a ResultGrid, a DataFrame or an MLflow experiment's name"):
         RCGPSearch.from_results([1, 2], "loss", "min")

@@ -7,11 +7,24 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import trainables
 from ray import cloudpickle, tune
 from ray.tune.schedulers import ASHAScheduler
 from ray.tune.search import ConcurrencyLimiter, Repeater
-from trainables import OUTCOMES, bowl, check_mixed, curve, fails_once, flaky_repeat, lies_sometimes, naps, troubled
+from trainables import (
+    OUTCOMES,
+    bowl,
+    by_class,
+    check_mixed,
+    curve,
+    fails_once,
+    flaky_repeat,
+    forgetful,
+    lies_sometimes,
+    naps,
+    troubled,
+)
 
 from orchestrator import RCGPSearch
 
@@ -45,11 +58,18 @@ def fit(
     ).fit()
 
 
+STRICT = "TUNE_DISABLE_STRICT_METRIC_CHECKING"
 SQUARE = {"x": tune.uniform(0, 1), "y": tune.uniform(0, 1)}
 
 
-def test_every_failure_gets_its_meaning_and_the_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1")  # else Tune itself ends the run on a missing metric
+@pytest.fixture(autouse=True)
+def strict_tune(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tune as people have it, who set nothing."""
+    monkeypatch.setenv(STRICT, "")
+    monkeypatch.delenv(STRICT)
+
+
+def test_every_failure_gets_its_meaning_and_the_run_goes_on(tmp_path: Path) -> None:
     cases = [{"x": i / 20, "case": case} for i, case in enumerate(OUTCOMES)]
     search = RCGPSearch(points_to_evaluate=cases)
     grid = fit(troubled, {"x": tune.uniform(0, 1), "case": tune.choice(list(OUTCOMES))}, search, tmp_path, trials=20)
@@ -58,7 +78,60 @@ def test_every_failure_gets_its_meaning_and_the_run_goes_on(tmp_path: Path, monk
     assert {case for case, how in status.items() if how == "failed"} == set(OUTCOMES) - {"fine", "good inf", "flag"}
     assert len(grid) == len(search.observations) == 20
     assert search.pending == {}
-    assert search.faults == []
+    assert search.model_failures == ()
+
+
+@pytest.mark.parametrize("given", [False, True], ids=["in the Tuner", "in the searcher"])
+def test_a_report_without_the_metric_ends_nothing_and_the_value_seen_before_counts(tmp_path: Path, given: bool) -> None:
+    space = {"x": tune.uniform(0, 1)}
+    search = RCGPSearch(space, "loss", "min", n_initial=4) if given else RCGPSearch(n_initial=4)
+    grid = fit(forgetful, None if given else space, search, tmp_path, trials=8)
+    assert (len(grid), grid.errors) == (8, [])
+    seen = {row.x[0]: -row.y for row in search.observations if row.status == "completed"}
+    lost = [row.x[0] for row in search.observations if row.status == "failed"]
+    assert seen == pytest.approx({x: x for x in seen})
+    assert max(seen) < 0.5 <= min(lost)
+    assert len(seen) + len(lost) == 8
+
+
+def test_whoever_wants_tunes_strict_check_keeps_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(STRICT, "0")
+    with pytest.raises(Exception, match="did not include the specified metric"):
+        fit(forgetful, {"x": tune.uniform(0, 1)}, RCGPSearch(n_initial=4), tmp_path, trials=4)
+
+
+LAYERS = {
+    "layer": tune.choice([torch.nn.ReLU, torch.nn.GELU]),
+    "deep": {"pair": tune.choice([(torch.nn.Tanh, 1), (torch.nn.ELU, 2), (torch.nn.CELU, 3)])},
+    "constant": torch.nn.Linear,
+    "x": tune.uniform(0, 1),
+}
+
+
+def test_classes_in_the_space_come_back_as_classes_wherever_people_read_or_write_them(tmp_path: Path) -> None:
+    wanted = {"layer": torch.nn.GELU, "deep": {"pair": (torch.nn.ELU, 2)}, "x": 0.25}
+    first = RCGPSearch(n_initial=4, points_to_evaluate=[wanted, {"layer": torch.nn.ReLU}])
+    grid = fit(by_class, LAYERS, first, tmp_path / "first", trials=8)
+    assert grid.errors == []
+    assert {**grid[0].config, "constant": None} == {**wanted, "constant": None}
+    assert grid[1].config["layer"] is torch.nn.ReLU
+    best = first.best()
+    assert best.config == next(r.config for r in grid if r.metrics["trial_id"] == best.trial_id)
+    assert best.config["constant"] is torch.nn.Linear
+    for results in (grid, grid.get_dataframe()):
+        again = RCGPSearch.from_results(results, "loss", "min")
+        fit(by_class, LAYERS, again, tmp_path / "again", trials=1)
+        np.testing.assert_allclose(sorted(r.y for r in again.observations[:8]), sorted(r.y for r in first.observations))
+        assert len(again.observations) == 9
+    loaded = RCGPSearch.load(tmp_path / "first" / "run", LAYERS)
+    assert loaded.best().config == best.config
+
+
+def test_the_same_space_in_the_searcher_and_in_the_tuner_is_no_conflict(tmp_path: Path) -> None:
+    search = RCGPSearch(LAYERS, "loss", "min", n_initial=4)
+    assert fit(by_class, LAYERS, search, tmp_path, trials=5).errors == []
+    assert len(search.observations) == 5
+    assert isinstance(search.best().config["layer"], type)
 
 
 MIXED = {
@@ -84,7 +157,7 @@ def test_a_space_of_every_kind_arrives_whole_in_the_worker(tmp_path: Path) -> No
     grid = fit(check_mixed, MIXED, search, tmp_path, trials=16)
     assert grid.errors == []
     assert len({str(result.config) for result in grid}) == 16
-    assert search.faults == []
+    assert search.model_failures == ()
 
 
 def test_the_space_may_come_from_the_constructor_and_the_metric_may_have_no_name(tmp_path: Path) -> None:
@@ -99,7 +172,7 @@ def test_eight_at_a_time_never_repeat_and_find_the_bowl(tmp_path: Path) -> None:
     limited = ConcurrencyLimiter(search, max_concurrent=8)
     grid = fit(bowl, SQUARE, limited, tmp_path, trials=30, cpus=0.25)
     assert len({(r.config["x"], r.config["y"]) for r in grid}) == 30
-    assert (len(search.observations), search.pending, search.faults) == (30, {}, [])
+    assert (len(search.observations), search.pending, search.model_failures) == (30, {}, ())
     best = search.best().config
     assert math.hypot(best["x"] - 0.3, best["y"] - 0.7) < 0.2
 
@@ -121,7 +194,7 @@ def test_repeats_arrive_as_their_mean_even_if_one_crashed(tmp_path: Path) -> Non
     assert len(grid) == 9
     assert len(search.observations) == 3
     assert {row.status for row in search.observations} == {"completed"}
-    config = {row.number: search._evidence.space.config(row.x)["x"] for row in search.observations}
+    config = {row.number: search._search.space.config(row.x)["x"] for row in search.observations}
     means = {row.number: -row.y for row in search.observations}
     assert means == pytest.approx({n: x + (0.5 if x > 0.5 else 1.0) for n, x in config.items()})
 
@@ -182,6 +255,8 @@ def test_a_bad_space_ends_the_fit_before_any_trial_with_its_line(tmp_path: Path)
     ):
         with pytest.raises(ValueError, match=line):
             fit(bowl, {**SQUARE, "x": domain}, RCGPSearch(), tmp_path, trials=2)
-    with pytest.raises(ValueError, match="The space is given twice"):
-        fit(bowl, SQUARE, RCGPSearch(SQUARE, "loss", "min"), tmp_path, trials=2)
+    with pytest.raises(
+        ValueError, match="RCGPSearch has another space than the Tuner: y was a number .* and is absent"
+    ):
+        fit(bowl, {"x": SQUARE["x"]}, RCGPSearch(SQUARE, "loss", "min"), tmp_path, trials=2)
     assert not [path for path in tmp_path.rglob("*") if path.name.startswith("bowl_")]

@@ -1,5 +1,6 @@
 """Tune space <-> unit cube: every kind of domain, round trips, and one clear line for each bad one."""
 
+import copy
 import json
 import math
 from typing import Any
@@ -9,11 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ray import tune
-from ray.tune.impl.placeholder import create_resolvers_map, inject_placeholders
+from ray.tune.impl.placeholder import create_resolvers_map, inject_placeholders, resolve_placeholders
 from ray.tune.search.sample import Float, Integer, LogUniform
+from ray.tune.utils.util import merge_dicts
 
 from orchestrator.plain import from_plain, to_plain
-from orchestrator.search.space import Choice, Number, TuneSpace
+from orchestrator.search.dimensions import Choice, Number
+from orchestrator.search.space import TuneSpace
 
 EVERY_KIND: dict[str, Any] = {
     "uniform": tune.uniform(-2.0, 3.0),
@@ -113,7 +116,7 @@ def test_equal_looking_categories_of_different_kinds_stay_apart() -> None:
 
 def test_a_suggestion_leaves_constants_to_tune_but_fills_lists() -> None:
     space = TuneSpace.parse(EVERY_KIND)
-    suggestion = space.varying(space.config(cube_points(space, 1)[0]))
+    suggestion = space.varying(space.values(cube_points(space, 1)[0]))
     assert "constant" not in suggestion
     assert set(suggestion["deep"]) == {"inner"}
     assert suggestion["layers"][1] == "fixed"
@@ -155,11 +158,47 @@ def test_a_change_of_the_space_is_named() -> None:
     assert str(old.difference(gone)).endswith("and is absent")
 
 
-def test_opaque_values_are_saved_by_type_and_ask_for_the_space_on_restore() -> None:
-    space = TuneSpace.parse({"kernel": tune.choice([np.sin, np.cos]), "x": tune.uniform(0, 1)})
-    state = json.loads(json.dumps(space.state_dict(), allow_nan=False))
-    with pytest.raises(ValueError, match="pass `param_space` when restoring"):
-        TuneSpace.from_state(state)
+OBJECTS = {
+    "kernel": tune.choice([np.sin, np.cos]),
+    "deep": {"act": tune.choice([{"of": abs, "n": 1}, {"of": len, "n": 2}, {"of": max}])},
+    "sizes": tune.choice([np.int64(64), np.int64(16), np.int64(32)]),
+    "constant": [np.tan],
+    "x": tune.uniform(0, 1),
+}
+
+
+def through_tune(spec: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    """The space as Tune passes it on, and what it would put back."""
+    resolvers = create_resolvers_map()
+    return inject_placeholders(copy.deepcopy(spec), resolvers), resolvers
+
+
+def test_people_get_and_give_objects_where_tune_has_placeholders() -> None:
+    injected, resolvers = through_tune(OBJECTS)
+    own = TuneSpace.parse(OBJECTS)
+    tunes = TuneSpace.parse(injected, own.objects)
+    assert own.difference(tunes) is None
+    for x in cube_points(own, 40):
+        config, suggestion = own.config(x), merge_dicts(injected, tunes.varying(tunes.values(x)))
+        assert config["kernel"] in (np.sin, np.cos)
+        assert config["deep"]["act"] in ({"of": abs, "n": 1}, {"of": len, "n": 2}, {"of": max})
+        assert config["constant"] == [np.tan]
+        resolve_placeholders(suggestion, resolvers)
+        assert suggestion == tunes.config(x) == config  # what the worker gets
+        for known in (config, tunes.values(x), json.loads(json.dumps(tunes.values(x)))):
+            np.testing.assert_array_equal(tunes.encode(known), x)
+    widths = {d.name: d.width for d in own.dimensions}
+    assert (widths["kernel"], widths["deep/act"], widths["sizes"]) == (1, 3, 1)
+    assert own.config(np.zeros(own.dim))["sizes"] == 16
+
+
+def test_a_space_with_objects_is_saved_as_plain_data_and_brings_placeholders_back() -> None:
+    space = TuneSpace.parse(OBJECTS)
+    again = TuneSpace.from_state(json.loads(json.dumps(space.state_dict(), allow_nan=False)))
+    assert space.difference(again) is None
+    x = cube_points(space, 1)[0]
+    assert again.values(x) == space.values(x)
+    assert again.config(x)["kernel"][0] == "__ref_ph"
 
 
 @given(
@@ -261,7 +300,7 @@ def test_a_point_outside_the_space_names_key_value_and_bound(case: str) -> None:
     )
     point, expected = BAD_POINTS[case]
     with pytest.raises(ValueError, match="is") as caught:
-        space.encode_checked(point)
+        space.encode(space.read_point(point))
     assert str(caught.value).startswith(expected)
 
 
