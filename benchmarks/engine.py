@@ -20,8 +20,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.study import NOISE, Component, Study, stream
 from orchestrator.engine.build import build_objective, build_optimizer
-from orchestrator.engine.journal import FileJournal, read
-from orchestrator.engine.runner import Ending, execute, start
+from orchestrator.engine.events import Observation, SessionStarted, TrialFailed
+from orchestrator.engine.history import events_of
+from orchestrator.engine.journal import FileJournal
+from orchestrator.engine.runner import RunOutcome, execute, start
 from orchestrator.engine.sequential import run_sequential
 
 
@@ -65,7 +67,7 @@ def fsync_cost(folder: Path) -> None:
     samples = []
     for _ in range(200):
         begin = time.perf_counter()
-        journal.append({"kind": "note", "text": "x" * 250})
+        journal.append(TrialFailed(0, 0, "x" * 200, 0.0))
         samples.append(1000 * (time.perf_counter() - begin))
     journal.close()
     print(f"   fsync: {np.median(samples):.2f} ms median, {np.quantile(samples, 0.95):.2f} ms p95 for one line")
@@ -92,16 +94,16 @@ def _run(folder: Path, name: str, **plan: Any) -> Any:
         name=f"{name}-{time.monotonic_ns()}",
         paths=[str(Path(__file__).parent)],
     )
-    ending = execute(run)
-    assert ending == Ending(), ending
+    outcome = execute(run)
+    assert outcome == RunOutcome(), outcome
     return run
 
 
 def _span(run: Any) -> float:
     """Seconds between the first session and the last observation."""
-    records = [r for study in run.studies for r in read(run.journal(study))]
-    begin = min(r["at"] for r in records if r["kind"] == "session")
-    return max(r["at"] for r in records if r["kind"] == "observation") - begin
+    events = [e for study in run.studies for e in events_of(run, study)]
+    begin = min(e.at for e in events if isinstance(e, SessionStarted))
+    return max(e.at for e in events if isinstance(e, Observation)) - begin
 
 
 def scaling(folder: Path, trials: int) -> None:
@@ -145,8 +147,8 @@ def parallel(folder: Path, trials: int) -> None:
         run = _run(folder, "nap", objective="engine:Nap", algorithms="a2-rcgp-ucb", trials=trials, initial=6, workers=2)
     finally:
         ray.shutdown()
-    seen = [r for r in read(run.journal(run.studies[0])) if r["kind"] == "observation"]
-    seconds = seen[-1]["at"] - seen[1]["at"]  # both actors are up once two trials are back
+    seen = [e for e in events_of(run, run.studies[0]) if isinstance(e, Observation)]
+    seconds = seen[-1].at - seen[1].at  # both actors are up once two trials are back
     ideal = (len(seen) - 2) * 1.0 / 2
     ratio = seconds / ideal
     print(

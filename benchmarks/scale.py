@@ -32,11 +32,13 @@ os.environ.setdefault("PYTHONWARNINGS", "ignore")  # inherited by the processes 
 
 import numpy as np
 
-from orchestrator.campaign.study import Component, Observation, Study, Suggestion
+from orchestrator.campaign.study import Component, Study
+from orchestrator.engine.adversary import LocalAdversary
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.conductor import Conductor
-from orchestrator.engine.journal import FileJournal, header, to_record
-from orchestrator.engine.trial import LocalGuard, evaluate, refuse_to_die
+from orchestrator.engine.events import Observation, TrialSuggested
+from orchestrator.engine.journal import FileJournal, header
+from orchestrator.engine.trial import Try, evaluate, refuse_to_die
 
 T = TypeVar("T")
 INITIAL = 20
@@ -79,10 +81,10 @@ def write_past(setting: Setting, path: Path) -> None:
     objective, rng, journal = build_objective(study), np.random.default_rng(2), FileJournal(path)
     journal.append(header(study))
     for number, x in enumerate(rng.random((setting.begun, objective.dim))):
-        suggestion = {"kind": "suggestion", "number": number, "x": x.tolist(), "weights": {}, "at": 0.0}
+        suggested = TrialSuggested(number, tuple(x.tolist()), at=0.0)
         y = float(objective.evaluate(x, rng)) if number < setting.observations else 0.0
-        settled = to_record(Observation(number, tuple(x.tolist()), y, y, y))
-        journal.append(suggestion, *([settled] if number < setting.observations else []), sync=False)
+        settled = Observation(number, tuple(x.tolist()), y, y, y)
+        journal.append(suggested, *([settled] if number < setting.observations else []), sync=False)
     journal.close()
 
 
@@ -109,10 +111,10 @@ class Simulation:
         study = self.setting.study
         self.objective = build_objective(study)
         self.conductor = Late(study, self.objective, self.journal, shared=True)
-        self.guard = LocalGuard(study, self.objective, self.conductor.charge)
+        self.adversary = LocalAdversary(study, self.objective, self.conductor.record_report)
         self.rng = np.random.default_rng(0)
         self.free = study.workers
-        self.running: list[tuple[float, int, Suggestion]] = []
+        self.running: list[tuple[float, int, Try]] = []
 
     def run(self) -> None:
         """Until the study is over, or the patience is."""
@@ -135,9 +137,9 @@ class Simulation:
         if not self.free:
             self.clock = max(self.clock, self.running[0][0])
         while self.running and self.running[0][0] <= self.clock:
-            _, _, suggestion = heapq.heappop(self.running)
-            outcome = evaluate(self.conductor.study, self.objective, self.guard, suggestion, refuse_to_die)
-            self._spend(lambda s=suggestion, o=outcome: self.conductor.observe(s, o), self.tells)
+            _, _, trial = heapq.heappop(self.running)
+            outcome = evaluate(self.conductor.study, self.objective, self.adversary, trial, refuse_to_die)
+            self._spend(lambda t=trial, o=outcome: self.conductor.observe(t, o), self.tells)
             self.free += 1
         return True
 
@@ -145,15 +147,15 @@ class Simulation:
         """A trial for one free worker."""
         if not self.free:
             return False
-        suggestion = self._spend(self.conductor.next, self.asks)
-        if suggestion is None:
+        trial = self._spend(self.conductor.next, self.asks)
+        if trial is None:
             self.free = 0  # nothing left to hand out
             return False
-        if suggestion.number < self.setting.begun:
+        if trial.number < self.setting.begun:
             self.asks.clear()  # one of the past's open trials costs nothing
         self.free -= 1
         seconds = duration(self.rng, self.setting.trial_seconds)
-        heapq.heappush(self.running, (self.clock + seconds, suggestion.number, suggestion))
+        heapq.heappush(self.running, (self.clock + seconds, trial.number, trial))
         return True
 
 

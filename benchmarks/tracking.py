@@ -19,9 +19,10 @@ import numpy as np
 
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
-from orchestrator.campaign.study import Observation, Study
+from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.journal import FileJournal, header, to_record
+from orchestrator.engine.events import Event, Observation, SessionStarted, StudyEnded, TrialSuggested
+from orchestrator.engine.journal import FileJournal, header
 from orchestrator.tracking.follower import Follower
 from orchestrator.tracking.store import Store
 from orchestrator.tracking.tracker import Tracker
@@ -67,17 +68,15 @@ def _write_journal(run: Run, study: Study) -> None:
     """A journal as a study would leave it: suggestions with changing weights, observations, the end."""
     objective, rng = build_objective(study), np.random.default_rng([study.seed, len(study.algorithm.label)])
     journal = FileJournal(run.journal(study))
-    records = [header(study), {"kind": "session", "node": "here", "pid": os.getpid(), "at": time.time()}]
+    events: list[Event] = [header(study), SessionStarted("here", os.getpid(), 0.0, time.time())]
     for number in range(study.total):
         x = (float(rng.random()),)
-        weights = {str(number - 1): 0.5} if number % 20 == 7 else {}
-        records.append(
-            {"kind": "suggestion", "number": number, "x": list(x), "seconds": 0.0, "weights": weights, "at": 0.0}
-        )
+        weights = {number - 1: 0.5} if number % 20 == 7 else {}
+        events.append(TrialSuggested(number, x, 0.0, weights=weights))
         value = float(objective.noiseless(np.array(x)) or 0.0)
-        records.append(to_record(Observation(number, x, value + rng.standard_normal(), value, value)))
-    records.append({"kind": "end", "recommended": 0, "weights": {}, "at": time.time()})
-    journal.append(*records)
+        events.append(Observation(number, x, value + float(rng.standard_normal()), value, value))
+    events.append(StudyEnded(0, time.time()))
+    journal.append(*events)
     journal.close()
 
 

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from orchestrator.campaign.campaign import Campaign as Campaign
-    from orchestrator.campaign.study import Observation as Observation
     from orchestrator.campaign.study import Study as Study
+    from orchestrator.engine.events import Observation as Observation
     from orchestrator.search.searcher import RCGPSearch as RCGPSearch
     from orchestrator.session import resume as resume
     from orchestrator.session import run as run
 
 _HOMES = {
     "Campaign": "campaign.campaign",
-    "Observation": "campaign.study",
+    "Observation": "engine.events",
     "RCGPSearch": "search.searcher",
     "Study": "campaign.study",
     "resume": "session",

@@ -1,21 +1,52 @@
-"""Python values as strict JSON and back: tuples, NaN and non-string keys survive the journey."""
+"""Python values as strict JSON, which knows no NaN and no infinity, and back.
+
+A number that is not finite is spelt nan, inf or -inf: as that word where only a number can stand, as `{"float": word}` where
+anything can.
+"""
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 SCALARS = (bool, int, str, type(None))
+NON_FINITE = ("nan", "inf", "-inf")
+
+
+def spelled(value: float) -> float | str:
+    """A number for a place where only a number can stand; `float` reads it back."""
+    return float(value) if math.isfinite(value) else repr(float(value))
+
+
+def to_strict_json(value: Any) -> Any:
+    """Mappings, sequences and scalars as the JSON that a person expects."""
+    if isinstance(value, Mapping):
+        return {str(key): to_strict_json(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_strict_json(item) for item in value]
+    return {"float": spelled(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def from_strict_json(data: Any) -> Any:
+    """What `to_strict_json` wrote, with lists for tuples."""
+    if isinstance(data, list):
+        return [from_strict_json(item) for item in data]
+    if not isinstance(data, dict):
+        return data
+    if data.keys() == {"float"} and data["float"] in NON_FINITE:
+        return float(data["float"])
+    return {key: from_strict_json(item) for key, item in data.items()}
 
 
 def to_plain(value: Any) -> Any:
-    """`value` as strict-JSON data; what is no plain data becomes `{"opaque": its type}`."""
+    """`value` as strict-JSON data that keeps tuples and any keys; what is no plain data becomes `{"opaque": its type}`."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, SCALARS):
         return value
     if isinstance(value, float):
-        return value if math.isfinite(value) else {"float": repr(value)}
+        return value if math.isfinite(value) else {"float": spelled(value)}
     if isinstance(value, list):
         return [to_plain(item) for item in value]
     if isinstance(value, tuple):

@@ -16,6 +16,7 @@ from orchestrator.campaign.campaign import Campaign, check_name, read_yaml
 from orchestrator.campaign.lock import Lock
 from orchestrator.campaign.study import Study, differences
 from orchestrator.errors import UserError, did_you_mean, redacted
+from orchestrator.plain import from_strict_json, to_strict_json
 
 ROOT = "ORCHESTRATE_ROOT"
 """The environment variable that says where runs live; otherwise `runs` in the working directory."""
@@ -48,7 +49,7 @@ class Run:
             run.journals.mkdir(parents=True)
             _write(folder / "campaign.yaml", yaml.safe_dump(campaign.to_dict(), sort_keys=False))
             started = {"id": run.id, "campaign": campaign.to_dict(), "paths": run.paths}
-            _write(folder / "run.json", json.dumps(started, indent=1))
+            _write(folder / "run.json", json.dumps(to_strict_json(started), indent=1))
         except OSError as error:
             raise UserError(f"{folder}: cannot be written ({error.strerror}); choose another --root.") from None
         return run
@@ -107,7 +108,7 @@ def _started(folder: Path) -> dict[str, Any]:
     """What the run was when it started."""
     path = folder / "run.json"
     try:
-        started = json.loads(path.read_text())
+        started = from_strict_json(json.loads(path.read_text()))
     except (ValueError, OSError) as error:
         raise UserError(f"{path}: damaged ({error}).") from None
     missing = {"id", "campaign", "paths"} - started.keys() if isinstance(started, dict) else {"everything"}

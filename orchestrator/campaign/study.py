@@ -1,4 +1,4 @@
-"""Studies and what comes out of them: frozen data, no Ray."""
+"""Studies: what is to be run, as frozen data."""
 
 import hashlib
 import json
@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
+
+from orchestrator.plain import to_strict_json
 
 NOISE, ADVERSARY = 0, 1
 """Streams of randomness: every trial draws its noise and its adversary's luck from a counter of its own."""
@@ -76,40 +78,8 @@ class Study:
 
     def fingerprint(self) -> str:
         """Changes whenever anything that shapes the results does."""
-        text = json.dumps(self.to_dict(), sort_keys=True, separators=(",", ":"))
+        text = json.dumps(to_strict_json(self.to_dict()), sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """A trial to run: its number, its point in the unit cube, and which try this is (from 0)."""
-
-    number: int
-    x: tuple[float, ...]
-    attempt: int = 0
-
-
-@dataclass(frozen=True)
-class Observation:
-    """What came back from one trial. Only `y` reaches an optimizer; `value` exists for regret alone."""
-
-    number: int
-    x: tuple[float, ...]
-    y: float
-    y_true: float
-    value: float
-    """The noise-free value where the objective knows it, else `y_true`."""
-    corrupted: bool = False
-    failed: bool = False
-    weight: float = 1.0
-    """The optimizer's latest trust in this observation, 0 to 1."""
-    seconds: float = 0.0
-    node: str = ""
-    attempt: int = 0
-    at: float = 0.0
-    """When it was written down, in seconds since 1970."""
-    progress: tuple[tuple[int, float], ...] = ()
-    """(step, value) pairs the objective reported on its way."""
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:

@@ -9,30 +9,19 @@ from ray import tune
 
 from objectives import prepare
 from orchestrator.campaign.runs import import_from
-from orchestrator.campaign.study import Study, Suggestion
+from orchestrator.campaign.study import Study
+from orchestrator.engine.adversary import RemoteAdversary
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.trial import Charge, die_now, evaluate
-
-
-class RemoteGuard:
-    """The study's adversary actor, seen from a trial actor."""
-
-    def __init__(self, ledger: Any) -> None:
-        self._ledger = ledger
-
-    def answer(self, number: int, attempt: int, x: tuple[float, ...], y_true: float) -> Charge:
-        """Ask the one adversary of the study; a restarted one remembers."""
-        charge: Charge = ray.get(self._ledger.answer.remote(number, attempt, x, y_true))
-        return charge
+from orchestrator.engine.trial import Try, attempt, die_now
 
 
 class TrialActor(tune.Trainable):
     """Evaluates one trial after another, with its objective loaded once."""
 
-    def setup(self, config: dict[str, Any], study: Study, ledger: str, paths: Sequence[str]) -> None:
+    def setup(self, config: dict[str, Any], study: Study, adversary: str, paths: Sequence[str]) -> None:
         """Load the objective and find the adversary."""
         import_from(paths)
-        self._study, self._ledger = study, ray.get_actor(ledger)
+        self._study, self._adversary = study, ray.get_actor(adversary)
         self._objective = build_objective(study)
         prepare(self._objective)
         self._node = ray.get_runtime_context().get_node_id()
@@ -43,12 +32,9 @@ class TrialActor(tune.Trainable):
 
     def step(self) -> dict[str, Any]:
         """The whole trial: it reports once, and is done."""
-        suggestion = Suggestion(self.config["number"], tuple(self.config["x"]), self.config["attempt"])
+        trial = Try(self.config["number"], tuple(self.config["x"]), self.config["attempt"])
         if self._study.trial_seconds is not None:  # on record before anything can hang
-            ray.get(self._ledger.enter.remote(suggestion.number, suggestion.attempt, os.getpid(), self._node))
-        guard = RemoteGuard(self._ledger)
-        try:
-            outcome = evaluate(self._study, self._objective, guard, suggestion, die_now, self._node)
-        except Exception as error:  # whatever the objective raises is a failed try, and recorded as one
-            return {"failure": f"{type(error).__name__}: {error}", "done": True}
+            ray.get(self._adversary.begin.remote(trial.number, trial.attempt, self._node, os.getpid()))
+        client = RemoteAdversary(self._adversary)
+        outcome = attempt(self._study, self._objective, client, trial, die_now, node=self._node)
         return {"outcome": outcome, "done": True}

@@ -1,12 +1,17 @@
-"""A study's parts, built: its objective, its adversary, its optimizer."""
+"""A study's parts, built: its objective, its adversary, its optimizer.
 
-from typing import Any
+Optimizers are imported where one is built: trial actors need none, and are the sooner replaced for it.
+"""
+
+from typing import TYPE_CHECKING, Any
 
 from adversaries import Adversary, make_adversary
 from objectives import Objective, make_objective
 from orchestrator.campaign.study import Component, Study
 from orchestrator.errors import UserError
-from rcgp import Optimizer, make_optimizer
+
+if TYPE_CHECKING:
+    from rcgp import Optimizer
 
 
 def build_objective(study: Study) -> Objective:
@@ -23,17 +28,29 @@ def build_adversary(study: Study, objective: Objective) -> Adversary:
     return make_adversary(study.adversary.name, **_options(study.adversary, trials=study.trials, optimum=optimum))
 
 
-def build_optimizer(study: Study, objective: Objective) -> Optimizer:
+def build_optimizer(study: Study, objective: Objective) -> "Optimizer":
     """The study's optimizer, knowing nothing yet."""
-    options = _options(
-        study.algorithm,
-        dim=objective.dim,
-        seed=study.seed,
-        n_initial=study.initial,
-        horizon=study.total,
-        project=None if objective.space.continuous else objective.space.project,
-    )
-    return make_optimizer(study.algorithm.name, **options)
+    from rcgp import make_optimizer
+
+    return make_optimizer(study.algorithm.name, **_options(study.algorithm, **_given(study, objective)))
+
+
+def build_fallback(study: Study, objective: Objective) -> "Optimizer":
+    """Who suggests quasi-random points where the study's model fails."""
+    from rcgp import make_optimizer
+
+    return make_optimizer("random", **_given(study, objective))
+
+
+def _given(study: Study, objective: Objective) -> dict[str, Any]:
+    """What an optimizer needs to know of its study."""
+    return {
+        "dim": objective.dim,
+        "seed": study.seed,
+        "n_initial": study.initial,
+        "horizon": study.total,
+        "project": None if objective.space.continuous else objective.space.project,
+    }
 
 
 def _options(part: Component, **given: Any) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """What the journals of a run say so far: for those who resume it, show it or track it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from orchestrator.campaign.runs import Run
-from orchestrator.campaign.study import Observation, Study
-from orchestrator.engine.journal import Record, observations, read
+from orchestrator.campaign.study import Study
+from orchestrator.engine.events import AdversaryReported, Event, Observation, TrialSuggested, is_ended, observations
+from orchestrator.engine.journal import read
 
 
-def records_of(run: Run, study: Study) -> list[Record]:
+def events_of(run: Run, study: Study) -> list[Event]:
     """What happened in a study so far."""
     path = run.journal(study)
     return read(path) if path.exists() else []
@@ -15,12 +17,12 @@ def records_of(run: Run, study: Study) -> list[Record]:
 
 def observations_of(run: Run, study: Study) -> list[Observation]:
     """The settled trials of a study so far."""
-    return observations(records_of(run, study))
+    return observations(events_of(run, study))
 
 
 def unfinished(run: Run) -> list[Study]:
     """The studies that are not complete."""
-    return [s for s in run.studies if not any(r["kind"] == "end" for r in records_of(run, s))]
+    return [study for study in run.studies if not is_ended(events_of(run, study))]
 
 
 @dataclass(frozen=True)
@@ -36,12 +38,19 @@ class Summary:
 
 def summary(run: Run, study: Study) -> Summary:
     """The figures of a study."""
-    records = records_of(run, study)
-    settled = observations(records)
+    from rcgp import SUSPECT_WEIGHT  # here: a list of runs needs no mathematics
+
+    events = events_of(run, study)
+    settled = observations(events)
     return Summary(
         done=len(settled),
         failed=sum(o.failed for o in settled),
-        corrupted=len({r["number"] for r in records if r["kind"] == "charge" and r["corrupted"]}),
-        suspects=sum(o.weight < 1 for o in settled),
-        fallbacks=sum("fallback" in r for r in records),
+        corrupted=len({e.number for e in events if isinstance(e, AdversaryReported) and e.corrupted}),
+        suspects=sum(o.weight < SUSPECT_WEIGHT for o in settled),
+        fallbacks=fallbacks(events),
     )
+
+
+def fallbacks(events: Iterable[Event]) -> int:
+    """How many points were quasi-random because the model failed."""
+    return sum(isinstance(e, TrialSuggested) and bool(e.fallback) for e in events)

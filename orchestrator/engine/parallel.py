@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import ray
@@ -20,13 +20,19 @@ from ray import tune
 from ray.tune import Callback
 from ray.tune.search import Searcher
 
-from orchestrator.campaign.study import Study, Suggestion
+from orchestrator.campaign.study import Study
 from orchestrator.engine.actors import TrialActor
+from orchestrator.engine.adversary import AdversaryActor, Evaluating
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.cluster import actor_here, demand, end_process
+from orchestrator.engine.cluster import actor_here, demand
 from orchestrator.engine.conductor import Conductor
-from orchestrator.engine.journal import JournalError, Log
-from orchestrator.engine.trial import Charge, Ledger, Outcome
+from orchestrator.engine.deadline import Deadlines, Process
+from orchestrator.engine.events import AdversaryReported
+from orchestrator.engine.journal import Journal, JournalError
+from orchestrator.engine.trial import Evaluation, FailedTry, Try
+
+if TYPE_CHECKING:
+    from ray.actor import ActorHandle
 
 SETTINGS = {
     "TUNE_DISABLE_AUTO_CALLBACK_LOGGERS": "1",
@@ -36,18 +42,19 @@ SETTINGS = {
     "TUNE_WARN_EXCESSIVE_EXPERIMENT_CHECKPOINT_SYNC_THRESHOLD_S": "0",
 }
 """No result files, no checkpoints, no metric to check: the journal holds all of that."""
-WATCH_SECONDS = 0.25
+POLL_SECONDS = 0.25
 
 
 class StudySearch(Searcher):
     """Lets Tune run what the conductor suggests, and tells the conductor what came back."""
 
-    def __init__(self, conductor: Conductor, ledger: Any, until: float) -> None:
+    def __init__(
+        self, conductor: Conductor, adversary: "ActorHandle[AdversaryActor] | None", deadlines: Deadlines, until: float
+    ) -> None:
         super().__init__()
         self.error: JournalError | None = None
-        self.live: dict[str, Suggestion] = {}
-        self.overdue: dict[int, str] = {}
-        self._conductor, self._ledger, self._until = conductor, ledger, until
+        self.live: dict[str, Try] = {}
+        self._conductor, self._adversary, self._deadlines, self._until = conductor, adversary, deadlines, until
 
     def suggest(self, trial_id: str) -> Any:
         """The next trial's configuration, None while all workers are busy, or the end."""
@@ -57,39 +64,46 @@ class StudySearch(Searcher):
         if conductor.running >= conductor.study.workers:
             return None
         try:
-            suggestion = conductor.next()
+            trial = conductor.next()
         except JournalError as error:
             self.error = error
             return Searcher.FINISHED
-        if suggestion is None:
+        if trial is None:
             return None
-        self.live[trial_id] = suggestion
-        return {"number": suggestion.number, "attempt": suggestion.attempt, "x": list(suggestion.x)}
+        self.live[trial_id] = trial
+        return {"number": trial.number, "attempt": trial.attempt, "x": list(trial.x)}
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """A trial reports once, when it is complete."""
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Write down what a trial came to; a second report of the same trial finds nothing to write."""
-        suggestion = self.live.pop(trial_id, None)
-        if suggestion is None:
+        trial = self.live.pop(trial_id, None)
+        if trial is None:
             return
-        outcome = (result or {}).get("outcome")
+        outcome = None if error or result is None else result.get("outcome")
         try:
-            if isinstance(outcome, Outcome) and not error:
-                self._conductor.observe(suggestion, outcome)
+            if isinstance(outcome, Evaluation):
+                self._conductor.observe(trial, outcome)
             else:
-                self._fail(suggestion, (result or {}).get("failure", "its process died"))
+                self._fail(trial, outcome.reason if isinstance(outcome, FailedTry) else "its process died")
         except JournalError as failure:
             self.error = failure
 
-    def _fail(self, suggestion: Suggestion, reason: str) -> None:
-        charge: Charge | None = ray.get(self._ledger.decided.remote(suggestion.number))
-        if charge is not None and charge.corrupted:
-            self._conductor.charge(charge)
-            if charge.kill and charge.attempt == suggestion.attempt:
+    def _fail(self, trial: Try, reason: str) -> None:
+        report = self._decided(trial.number)
+        if report is not None and report.corrupted:
+            self._conductor.record_report(report)
+            if report.kill and report.attempt == trial.attempt:
                 reason = "killed by the adversary"
-        self._conductor.fail(suggestion, self.overdue.pop(suggestion.number, reason))
+        self._conductor.fail(trial, self._deadlines.pop_reason((trial.number, trial.attempt)) or reason)
+
+    def _decided(self, number: int) -> AdversaryReported | None:
+        """What the adversary decided for a trial that could not tell."""
+        if self._adversary is None:
+            return None
+        decided: AdversaryReported | None = ray.get(self._adversary.decided.remote(number))
+        return decided
 
     def save_to_dir(self, checkpoint_dir: str, session_str: str = "default") -> None:
         """Nothing: resuming reads the journal."""
@@ -104,47 +118,48 @@ class StudySearch(Searcher):
         return {}  # Tune pickles its searcher for a restore that never happens
 
 
-class Watchdog(Callback):
-    """Ends trials over their time limit; Tune has none."""
+class TimeLimit(Callback):
+    """Ends trials over their time limit while Tune waits for them."""
 
-    def __init__(self, search: StudySearch, ledger: Any, limit: float) -> None:
-        self._search, self._ledger, self._limit = search, ledger, limit
-        self._since: dict[tuple[int, int], tuple[float, int, str]] = {}
+    def __init__(
+        self, search: StudySearch, adversary: "ActorHandle[AdversaryActor]", deadlines: Deadlines, limit: float
+    ) -> None:
+        self._search, self._adversary, self._deadlines, self._limit = search, adversary, deadlines, limit
         self._looked = 0.0
 
     def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
         """Look every so often who is evaluating what, and for how long."""
-        now = time.monotonic()
-        if now - self._looked < WATCH_SECONDS:
+        if time.monotonic() - self._looked < POLL_SECONDS:
             return
-        self._looked = now
-        for number, (attempt, pid, node, seconds) in ray.get(self._ledger.running.remote()).items():
-            self._since.setdefault((number, attempt), (now - seconds, pid, node))
-        live = {(s.number, s.attempt) for s in self._search.live.values()}
-        self._since = {trial: entry for trial, entry in self._since.items() if trial in live}
-        for (number, _), (since, pid, node) in self._since.items():
-            if now - since > self._limit and number not in self._search.overdue:
-                self._search.overdue[number] = f"over the time limit of {self._limit:g} s"
-                end_process(node, pid)
+        self._looked = time.monotonic()
+        live = {(t.number, t.attempt) for t in self._search.live.values()}
+        evaluating: list[Evaluating] = ray.get(self._adversary.evaluating.remote())
+        for trial in evaluating:
+            if (key := (trial.number, trial.attempt)) in live:
+                self._deadlines.begin(key, self._limit, Process(trial.node, trial.pid), trial.seconds)
+        self._deadlines.keep(live)
+        self._deadlines.enforce()
 
     def __getstate__(self) -> dict[str, Any]:
         return {}
 
 
 def run_parallel(
-    study: Study, journal: Log, ledger: Path, *, node: str, until: float = float("inf"), paths: Sequence[str] = ()
+    study: Study, journal: Journal, ledger: Path, *, node: str, until: float = float("inf"), paths: Sequence[str] = ()
 ) -> bool:
     """Run a study with `workers` trial actors, from where its journal ends; returns whether it is finished."""
     conductor = Conductor(study, build_objective(study), journal, shared=True)
     conductor.begin(node, os.getpid())
     name = f"adversary of {ledger} {uuid4().hex}"
-    keeper = actor_here(Ledger, node, name=name, max_restarts=-1, max_task_retries=-1)
-    adversary = keeper.remote(study, ledger, journal.records, tuple(paths))
+    actor = actor_here(AdversaryActor, node, name=name, max_restarts=-1, max_task_retries=-1)
+    adversary = actor.remote(study, ledger, journal.events, tuple(paths))
     try:
         ray.get(adversary.pid.remote())  # a damaged ledger shows here
-        search = StudySearch(conductor, adversary, until)
+        deadlines = Deadlines()
+        search = StudySearch(conductor, adversary, deadlines, until)
+        limit = study.trial_seconds
         if not conductor.finished:
-            _fit(study, search, adversary, name, paths)
+            _fit(study, search, name, paths, [] if limit is None else [TimeLimit(search, adversary, deadlines, limit)])
         if search.error is not None:
             raise search.error
     finally:
@@ -170,10 +185,11 @@ def _settings(workers: int) -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def _fit(study: Study, search: StudySearch, adversary: Any, name: str, paths: Sequence[str]) -> None:
+def _fit(study: Study, search: StudySearch, adversary: str, paths: Sequence[str], callbacks: list[Callback]) -> None:
     cpus, gpus = demand(study)
-    actor = tune.with_parameters(TrialActor, study=study, ledger=name, paths=tuple(paths))
-    watch = [] if study.trial_seconds is None else [Watchdog(search, adversary, study.trial_seconds)]
+    actor = tune.with_parameters(TrialActor, study=study, adversary=adversary, paths=tuple(paths))
+    # Tune keeps classes by name for all studies of a driver: of one name, the last study's would serve them all
+    actor.__name__ = f"TrialActor_{uuid4().hex}"
     with _settings(study.workers), TemporaryDirectory(prefix="orchestrate-") as folder:
         tune.Tuner(
             tune.with_resources(actor, {"cpu": cpus, "gpu": gpus}),
@@ -187,7 +203,7 @@ def _fit(study: Study, search: StudySearch, adversary: Any, name: str, paths: Se
             run_config=tune.RunConfig(
                 storage_path=folder,
                 verbose=0,
-                callbacks=watch,
+                callbacks=callbacks,
                 failure_config=tune.FailureConfig(max_failures=0),
                 checkpoint_config=tune.CheckpointConfig(checkpoint_at_end=False),
             ),

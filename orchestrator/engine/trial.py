@@ -1,67 +1,43 @@
-"""One evaluation: the objective first, then whoever may lie about it."""
+"""One evaluation of a trial: the objective first, then whoever may lie about it. Whatever goes wrong is a failed try."""
 
+import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from objectives import Objective
-from orchestrator.campaign.runs import import_from
-from orchestrator.campaign.study import ADVERSARY, NOISE, Study, Suggestion, stream
-from orchestrator.engine.build import build_adversary, build_objective
-from orchestrator.engine.journal import FileJournal, JournalError, Record, header, of_kind, to_json
+from orchestrator.campaign.study import NOISE, Study, stream
+from orchestrator.engine.adversary import AdversaryClient
+from orchestrator.engine.deadline import OverTimeError
+from orchestrator.engine.events import AdversaryReported, Point
+from orchestrator.engine.journal import JournalError
+from orchestrator.engine.process_state import restored
+
+REASON_LENGTH = 500
 
 
-class Killed(RuntimeError):
+class KilledError(RuntimeError):
     """The adversary asked for the evaluating process to die, and it cannot: the caller lives in it."""
 
 
 @dataclass(frozen=True)
-class Charge:
-    """The adversary's answer to one trial; `attempt` is the try it was made for."""
+class Try:
+    """One attempt at a trial: its number, its point in the unit cube, and which attempt this is (from 0)."""
 
     number: int
-    attempt: int
-    x: tuple[float, ...]
-    y_true: float
-    y: float
-    corrupted: bool
-    kill: bool = False
-
-    def to_record(self) -> Record:
-        """As the ledger and the journal keep it."""
-        numbers = {"x": list(self.x), "y_true": to_json(self.y_true), "y": to_json(self.y)}
-        return {"kind": "charge"} | asdict(self) | numbers
-
-    @classmethod
-    def from_record(cls, record: Record) -> "Charge":
-        """The charge a record describes."""
-        return cls(
-            int(record["number"]),
-            int(record["attempt"]),
-            tuple(record["x"]),
-            float(record["y_true"]),
-            float(record["y"]),
-            bool(record["corrupted"]),
-            bool(record.get("kill", False)),
-        )
-
-
-class Guard(Protocol):
-    """Who stands between the objective and the optimizer."""
-
-    def answer(self, number: int, attempt: int, x: tuple[float, ...], y_true: float) -> Charge:
-        """What is reported for a trial; what it costs is on disk when this returns."""
+    x: Point
+    attempt: int = 0
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What one evaluation gave, before anyone wrote it down."""
+class Evaluation:
+    """What one try gave, before anyone wrote it down."""
 
     y: float
     y_true: float
@@ -70,41 +46,110 @@ class Outcome:
     seconds: float
     node: str
     progress: tuple[tuple[int, float], ...] = ()
-    charge: Charge | None = None
+    report: AdversaryReported | None = None
 
 
-def measurement(value: Any) -> float:
-    """`value` as a float; NaN and infinities are measurements, words and lists are not."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"the objective returned {value!r:.80} ({type(value).__name__}), not a number")
-    return float(value)
+@dataclass(frozen=True)
+class FailedTry:
+    """Why a try gave nothing."""
+
+    reason: str
+
+
+def attempt(
+    study: Study,
+    objective: Objective,
+    adversary: AdversaryClient,
+    trial: Try,
+    die: Callable[[], None],
+    *,
+    node: str = "",
+    limit: AbstractContextManager[None] | None = None,
+    interruptible: bool = False,
+) -> Evaluation | FailedTry:
+    """Evaluate one trial once; `die` is called when the adversary says so, `limit` is a block that ends in time.
+
+    An objective may raise anything, `SystemExit` included. A journal that cannot be written ends the study, and with
+    `interruptible` so does Ctrl-C.
+    """
+    try:
+        with limit or nullcontext():
+            return evaluate(study, objective, adversary, trial, die, node)
+    except JournalError:
+        raise
+    except (KilledError, OverTimeError) as error:
+        return FailedTry(str(error))
+    except KeyboardInterrupt as error:
+        if interruptible:
+            raise
+        return FailedTry(reason(error))
+    except BaseException as error:
+        return FailedTry(reason(error))
 
 
 def evaluate(
-    study: Study,
-    objective: Objective,
-    guard: Guard,
-    suggestion: Suggestion,
-    die: Callable[[], None],
-    node: str = "",
-) -> Outcome:
-    """Evaluate one suggestion; raises what the objective raises, and calls `die` when the adversary says so."""
+    study: Study, objective: Objective, adversary: AdversaryClient, trial: Try, die: Callable[[], None], node: str = ""
+) -> Evaluation:
+    """Evaluate one trial; raises whatever the objective or the adversary raises."""
     progress: list[tuple[int, float]] = []
+    x = np.array(trial.x, dtype=np.float64)
     start = time.perf_counter()
-    rng = stream(study.seed, NOISE, suggestion.number)
-    x = np.array(suggestion.x, dtype=np.float64)
-    y_true = measurement(objective.evaluate(x, rng, report=lambda step, value: progress.append((int(step), value))))
-    seconds = time.perf_counter() - start
-    known = objective.noiseless(x)
-    value = y_true if known is None else float(known)
-    charge = None
-    if suggestion.number >= study.initial:
-        charge = guard.answer(suggestion.number, suggestion.attempt, suggestion.x, y_true)
-        if charge.kill and charge.attempt == suggestion.attempt:
-            die()
-    lied = charge is not None and charge.corrupted and not charge.kill
-    y = charge.y if lied and charge is not None else y_true
-    return Outcome(y, y_true, value, lied, seconds, node, tuple(progress), charge)
+    with restored():
+        rng = stream(study.seed, NOISE, trial.number)
+        returned = objective.evaluate(x, rng, report=lambda step, value: progress.append(_reported(step, value)))
+    y_true, seconds = measurement(returned, "the objective returned"), time.perf_counter() - start
+    value = true_value(objective, trial, y_true)
+    if trial.number < study.initial:  # nobody lies about the initial trials
+        return Evaluation(y_true, y_true, value, False, seconds, node, tuple(progress))
+    report = adversary.report(trial.number, trial.attempt, trial.x, y_true)
+    if report.kill and report.attempt == trial.attempt:
+        die()
+    lied = report.corrupted and not report.kill
+    return Evaluation(report.y if lied else y_true, y_true, value, lied, seconds, node, tuple(progress), report)
+
+
+def true_value(objective: Objective, trial: Try, y_true: float) -> float:
+    """The noise-free value where the objective knows it, else `y_true`."""
+    with restored():
+        known = objective.noiseless(np.array(trial.x, dtype=np.float64))
+    return y_true if known is None else measurement(known, "the objective's noiseless() returned")
+
+
+def true_value_or_nan(objective: Objective, trial: Try, y_true: float) -> float:
+    """The same for a trial that failed, whose objective may fail here too."""
+    try:
+        return true_value(objective, trial, y_true)
+    except Exception:  # a report without a regret is better than a study that ends here
+        return math.nan
+
+
+def measurement(value: Any, what: str) -> float:
+    """`value` as a float; NaN and infinities are measurements, words and lists are not."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{what} {_shown(value)}, not a number")
+    return float(value)
+
+
+def _reported(step: Any, value: Any) -> tuple[int, float]:
+    """A pair for the curve of a trial, checked where the objective's own traceback can point to it."""
+    return int(measurement(step, "report() was given the step")), measurement(value, "report() was given")
+
+
+def _shown(value: Any) -> str:
+    try:
+        return f"{value!r:.80} ({type(value).__name__})"
+    except Exception:  # a repr may be anybody's code
+        return f"a {type(value).__name__}"
+
+
+def reason(error: BaseException) -> str:
+    """Type and message of an error in one short line, even of one whose message cannot be formed."""
+    name = type(error).__name__
+    try:
+        text = " ".join(str(error).split())
+    except BaseException:
+        text = "its message cannot be shown"
+    return f"{name}: {text}"[:REASON_LENGTH] if text else name
 
 
 def die_now() -> None:
@@ -114,93 +159,4 @@ def die_now() -> None:
 
 def refuse_to_die() -> None:
     """For evaluations in the caller's own process: a crash as an error, for the engine to handle like one."""
-    raise Killed("killed by the adversary")
-
-
-class LocalGuard:
-    """The adversary in the study's own process; charges go to the study's journal before they act."""
-
-    def __init__(self, study: Study, objective: Objective, write: Callable[[Charge], None]) -> None:
-        self._study = study
-        self._adversary = build_adversary(study, objective)
-        self._write = write
-        self.charges: dict[int, Charge] = {}
-
-    def restore(self, records: Iterable[Record]) -> None:
-        """Go through earlier decisions again, in their order: nothing is refilled, no answer changes."""
-        for record in of_kind(records, "charge", "observation"):
-            if record["number"] >= self._study.initial and not record.get("failed", False):
-                self._recall(Charge.from_record(record), bound=record["kind"] == "charge")
-
-    def answer(self, number: int, attempt: int, x: tuple[float, ...], y_true: float) -> Charge:
-        """The same answer for the same trial, paid for once."""
-        if number not in self.charges:
-            charge = self._decide(number, attempt, x, y_true)
-            if charge.corrupted:
-                self._write(charge)
-            self.charges[number] = charge
-        return self.charges[number]
-
-    def _decide(self, number: int, attempt: int, x: tuple[float, ...], y_true: float) -> Charge:
-        rng = stream(self._study.seed, ADVERSARY, number)
-        report = self._adversary.report(number - self._study.initial, np.array(x), y_true, rng)
-        return Charge(number, attempt, x, y_true, float(report.y), report.corrupted, report.kill)
-
-    def _recall(self, past: Charge, *, bound: bool) -> None:
-        if past.number in self.charges:
-            return
-        now = self._decide(past.number, past.attempt, past.x, past.y_true)
-        if bound and (now.corrupted, now.kill) != (past.corrupted, past.kill):
-            raise JournalError(
-                f"trial {past.number} of {self._study.key}: the adversary now answers {now.y}, the journal holds"
-                f" {past.y}; was its code changed?"
-            )
-        self.charges[past.number] = past if bound else now
-
-
-class Ledger:
-    """The adversary of a distributed study: one for all its trial actors, with a ledger of its own on disk.
-
-    Runs as a named Ray actor on the driver's node. Every decision is in the ledger before it is told, and a restarted
-    actor reads it back, so that a budget is neither refilled nor paid twice. It also knows who evaluates what, so that
-    the driver can end a trial that hangs.
-    """
-
-    def __init__(self, study: Study, path: Path, earlier: Sequence[Record] = (), paths: Sequence[str] = ()) -> None:
-        import_from(paths)
-        self._journal = FileJournal(path, patience=30.0)
-        if not self._journal.records:
-            self._journal.append(header(study))
-        self._guard = LocalGuard(study, build_objective(study), lambda charge: None)
-        self._guard.restore([*self._journal.records, *earlier])
-        self._written = {r["number"] for r in of_kind(self._journal.records, "charge")}
-        self._running: dict[int, tuple[int, int, str, float]] = {}
-
-    def answer(self, number: int, attempt: int, x: tuple[float, ...], y_true: float) -> Charge:
-        """The decision for a trial, written before it is told; honest ones too, because their order matters."""
-        charge = self._guard.answer(number, attempt, x, y_true)
-        if number not in self._written:
-            self._journal.append(charge.to_record())
-            self._written.add(number)
-        return charge
-
-    def decided(self, number: int) -> Charge | None:
-        """The decision for a trial that may have died before it could tell."""
-        return self._guard.charges.get(number)
-
-    def enter(self, number: int, attempt: int, pid: int, node: str) -> None:
-        """A process starts to evaluate a trial."""
-        self._running[number] = (attempt, pid, node, time.monotonic())
-
-    def leave(self, number: int) -> None:
-        """It has finished."""
-        self._running.pop(number, None)
-
-    def running(self) -> dict[int, tuple[int, int, str, float]]:
-        """Attempt, process, node and seconds so far of every trial under evaluation."""
-        now = time.monotonic()
-        return {n: (attempt, pid, node, now - since) for n, (attempt, pid, node, since) in self._running.items()}
-
-    def pid(self) -> int:
-        """The process this runs in."""
-        return os.getpid()
+    raise KilledError("killed by the adversary")

@@ -9,7 +9,9 @@ from typing import Protocol
 
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
-from orchestrator.engine.journal import Record, Tail
+from orchestrator.engine.events import Event, Observation, SessionStarted, TrialFailed, TrialSuggested
+from orchestrator.engine.journal import Tail
+from orchestrator.engine.trial import reason
 
 log = logging.getLogger(__name__)
 POLL_SECONDS = 0.2
@@ -18,29 +20,39 @@ POLL_SECONDS = 0.2
 class Listener(Protocol):
     """A view of the journals. It is told what is already on disk, in order, from a thread of its own."""
 
-    def on_records(self, study: Study, records: Sequence[Record]) -> None:
-        """New records of a study; on resume the old ones come first."""
+    def on_events(self, study: Study, events: Sequence[Event]) -> None:
+        """New events of a study; on resume the old ones come first."""
 
     def close(self) -> None:
         """Nothing more will come in this session."""
 
 
 @dataclass
-class Sighting:
-    """The last thing seen of a study, and when; who runs it."""
+class Heartbeat:
+    """The last sign of life of a study, as its journal shows it: who runs it, and how far it is."""
 
-    kind: str = ""
-    since: float = 0.0
+    at: float = 0.0
+    """When it was seen, by the monotonic clock."""
+    evaluating: bool = False
+    """Whether a trial is under evaluation since then, in a study that runs one at a time."""
     node: str = ""
     pid: int = 0
     settled: int = 0
+
+    def take(self, events: Sequence[Event]) -> None:
+        """Learn from the latest events."""
+        for event in events:
+            if isinstance(event, SessionStarted):
+                self.node, self.pid = event.node, event.pid
+            self.settled += isinstance(event, Observation)
+        self.at, self.evaluating = time.monotonic(), isinstance(events[-1], TrialSuggested | TrialFailed)
 
 
 class Watcher:
     """Follows the journals of a run and tells the listeners; one that fails is dropped, never the study."""
 
     def __init__(self, run: Run, listeners: Sequence[Listener]) -> None:
-        self.sightings = {study.key: Sighting() for study in run.studies}
+        self.heartbeats = {study.key: Heartbeat() for study in run.studies}
         self._tails = [(study, Tail(run.journal(study))) for study in run.studies]
         self._listeners = list(listeners)
         self._stop = threading.Event()
@@ -59,26 +71,23 @@ class Watcher:
 
     def _follow(self) -> None:
         while not self._stop.wait(POLL_SECONDS):
-            self._look()
+            try:
+                self._look()
+            except Exception as error:  # an objective in this process may have broken something for a moment
+                log.warning("A look at the journals failed (%s); the next one tries again.", reason(error))
 
     def _look(self) -> None:
         for study, tail in self._tails:
-            records = tail.fresh()
-            if records:
-                self._note(self.sightings[study.key], records)
-                self._tell(study, records)
+            events = tail.fresh()
+            if events:
+                self.heartbeats[study.key].take(events)
+                self._tell(study, events)
 
-    def _note(self, sighting: Sighting, records: list[Record]) -> None:
-        for record in records:
-            if record["kind"] == "session":
-                sighting.node, sighting.pid = record["node"], record["pid"]
-            sighting.settled += record["kind"] == "observation"
-        sighting.kind, sighting.since = records[-1]["kind"], time.monotonic()
-
-    def _tell(self, study: Study, records: list[Record]) -> None:
+    def _tell(self, study: Study, events: Sequence[Event]) -> None:
         for listener in list(self._listeners):
             try:
-                listener.on_records(study, records)
-            except Exception:  # a view must not stop what it shows; the journal has everything for a later look
-                log.exception("A listener failed and hears no more of this run.")
+                listener.on_events(study, events)
+            except Exception as error:  # a view must not stop what it shows; the journal has everything for later
+                log.warning("%s failed (%s) and hears no more of this run.", type(listener).__name__, reason(error))
+                log.debug("It failed here:", exc_info=True)
                 self._listeners.remove(listener)

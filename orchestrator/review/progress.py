@@ -19,7 +19,8 @@ from rich.text import Text
 
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
-from orchestrator.engine.journal import Record
+from orchestrator.engine.events import AdversaryReported, Event, Observation, Weighing, is_ended
+from rcgp import SUSPECT_WEIGHT
 
 MANY = 12
 """Beyond this many studies one summary bar is easier to read."""
@@ -33,21 +34,22 @@ class Standing:
     total: int
     done: int = 0
     best: float = float("-inf")
-    weights: dict[str, float] = field(default_factory=dict)
+    weights: dict[int, float] = field(default_factory=dict)
     corrupted: int = 0
 
-    def take(self, record: Record) -> None:
-        """Learn from one record."""
-        self.weights |= record.get("weights", {})
-        if record["kind"] == "observation":
+    def take(self, event: Event) -> None:
+        """Learn from one event."""
+        if isinstance(event, Weighing):
+            self.weights |= event.weights
+        if isinstance(event, Observation):
             self.done += 1
-            self.best = max(self.best, float(record["value"]))  # max keeps its first argument before a NaN
-        self.corrupted += record["kind"] == "charge" and record["corrupted"]
+            self.best = max(self.best, event.value)  # max keeps its first argument before a NaN
+        self.corrupted += isinstance(event, AdversaryReported) and event.corrupted
 
     @property
     def suspects(self) -> int:
-        """Observations that are not fully trusted now."""
-        return sum(weight < 1.0 for weight in self.weights.values())
+        """Observations that are not believed now."""
+        return sum(weight < SUSPECT_WEIGHT for weight in self.weights.values())
 
 
 class _Rate(ProgressColumn):
@@ -79,12 +81,12 @@ class Bars:
     def _add_each(self, run: Run) -> dict[str, TaskID]:
         return {s.key: self._bars.add_task(s.key, total=s.total, note="") for s in run.studies}
 
-    def on_records(self, study: Study, records: Sequence[Record]) -> None:
+    def on_events(self, study: Study, events: Sequence[Event]) -> None:
         """Move the bars."""
         standing = self._standings[study.key]
         before = standing.done
-        for record in records:
-            standing.take(record)
+        for event in events:
+            standing.take(event)
         self._bars.update(self._all, advance=standing.done - before, note=note(list(self._standings.values())))
         if study.key in self._each:
             self._bars.update(self._each[study.key], completed=standing.done, note=note([standing]))
@@ -103,13 +105,13 @@ class Lines:
         self._start, self._last = time.time(), time.monotonic()
         self._fresh = 0
 
-    def on_records(self, study: Study, records: Sequence[Record]) -> None:
+    def on_events(self, study: Study, events: Sequence[Event]) -> None:
         """Print when a study ends, or when it was quiet for a while."""
         standing = self._standings[study.key]
-        for record in records:
-            standing.take(record)
-            self._fresh += record["kind"] == "observation" and record["at"] >= self._start
-        if any(record["kind"] == "end" for record in records):
+        for event in events:
+            standing.take(event)
+            self._fresh += isinstance(event, Observation) and event.at >= self._start
+        if is_ended(events):
             self._print(f"{study.key}: {standing.done}/{standing.total} trials, {note([standing])}")
         elif time.monotonic() - self._last > LINE_SECONDS:
             self._print(self._overall())

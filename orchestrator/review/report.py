@@ -13,8 +13,9 @@ from pandas import DataFrame
 
 from objectives import Objective
 from orchestrator.campaign.runs import Run
-from orchestrator.campaign.study import Observation, Study
+from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
+from orchestrator.engine.events import Observation
 from orchestrator.engine.history import observations_of, summary
 from orchestrator.review.posterior import History, histories
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
-from orchestrator.engine.history import records_of
-from orchestrator.engine.journal import Record
+from orchestrator.engine.events import Dated, Event, Observation, SessionStarted, StudyEnded, TrialSuggested
+from orchestrator.engine.history import events_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -86,7 +86,7 @@ def study_table(run: Run) -> "DataFrame":
     """Every study by itself: seconds from its first event to its last, session by session, and what they went to."""
     from pandas import DataFrame
 
-    return DataFrame([{"study": study.key} | _split(records_of(run, study), study) for study in run.studies])
+    return DataFrame([{"study": study.key} | _split(events_of(run, study), study) for study in run.studies])
 
 
 def _file(run: Run) -> Path:
@@ -101,7 +101,7 @@ def _stages(run: Run, session: dict[str, float]) -> dict[str, float]:
     """The parts of one session; a stage that was not reached took no time."""
     started, ended = session["started"], session["ended"]
     running, ran, reported = (session.get(stage, ended) for stage in STAGES)
-    at = [r["at"] for study in run.studies for r in records_of(run, study) if "at" in r]
+    at = [e.at for study in run.studies for e in events_of(run, study) if isinstance(e, Dated)]
     within = [moment for moment in at if running <= moment <= ran] or [ran]
     first, last = min(within), max(within)
     parts = {"start": running - started, "Ray": first - running + ran - last}
@@ -114,18 +114,23 @@ def _shares(run: Run, seconds: float) -> dict[str, float]:
     return {str(part): seconds * float(value) / max(float(sums.sum()), 1e-9) for part, value in sums.items()}
 
 
-def _split(records: Sequence[Record], study: Study) -> dict[str, float]:
+def _split(events: Sequence[Event], study: Study) -> dict[str, float]:
     """Seconds by part; evaluations of several workers count as the average worker's, and suggestions overlap them."""
-    sessions: list[list[Record]] = []
-    for record in records:
-        if record["kind"] == "session":
+    sessions: list[list[Dated]] = []
+    for event in events:
+        if isinstance(event, SessionStarted):
             sessions.append([])
-        if sessions and "at" in record:
-            sessions[-1].append(record)
-    wall = sum(session[-1]["at"] - session[0]["at"] for session in sessions)
-    suggest = sum(r["seconds"] for r in records if r["kind"] == "suggestion")
-    evaluate = sum(r["seconds"] for r in records if r["kind"] == "observation") / study.workers
-    written = [[r["journal"] for r in session if "journal" in r] for session in sessions]
-    journal = sum(max(seconds) - min(seconds) for seconds in written if seconds)
+        if sessions and isinstance(event, Dated):
+            sessions[-1].append(event)
+    wall = sum(session[-1].at - session[0].at for session in sessions)
+    suggest = sum(e.seconds for e in events if isinstance(e, TrialSuggested))
+    evaluate = sum(e.seconds for e in events if isinstance(e, Observation)) / study.workers
+    journal = sum(_journal_seconds(session) for session in sessions)
     other = max(0.0, wall - suggest - evaluate - journal)
     return {"wall": wall} | dict(zip(SPLIT, (suggest, evaluate, journal, other), strict=True))
+
+
+def _journal_seconds(session: Sequence[Dated]) -> float:
+    """What writing took in one session, as far as its events say."""
+    known = [e.journal_seconds for e in session if isinstance(e, SessionStarted | TrialSuggested | StudyEnded)]
+    return max(known) - min(known)

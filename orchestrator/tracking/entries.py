@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.campaign.study import Observation
-from orchestrator.engine.journal import Record, observations
+from orchestrator.engine.events import Event, Observation, StudyEnded, Weighing, observations, of_type
+from orchestrator.engine.history import fallbacks
 from orchestrator.review.report import best_so_far, regret_curves
 from rcgp import SUSPECT_WEIGHT
 
@@ -35,24 +35,24 @@ class WeightedTrial:
     suspects: int
 
 
-def by_number(records: Sequence[Record]) -> list[Observation]:
+def by_number(events: Sequence[Event]) -> list[Observation]:
     """The trials of a journal, by number."""
-    return sorted(observations(list(records)), key=lambda o: o.number)
+    return sorted(observations(events), key=lambda o: o.number)
 
 
-def weighted_trials(records: Sequence[Record]) -> list[WeightedTrial]:
+def weighted_trials(events: Sequence[Event]) -> list[WeightedTrial]:
     """The trials by number, up to the first that is not settled or has no weight yet."""
-    settled = {o.number: o for o in observations(list(records))}
-    weights: dict[str, float] = {}
+    settled = {o.number: o for o in observations(events)}
+    weights: dict[int, float] = {}
     waiting: list[int] = []
     found: dict[int, WeightedTrial] = {}
-    for record in records:
-        if record["kind"] == "observation":
-            waiting.append(record["number"])
-        if "weights" in record:
-            weights |= record["weights"]
+    for event in events:
+        if isinstance(event, Observation):
+            waiting.append(event.number)
+        if isinstance(event, Weighing):
+            weights |= event.weights
             suspects = sum(w < SUSPECT_WEIGHT for w in weights.values())
-            found |= {n: WeightedTrial(settled[n], weights.get(str(n), 1.0), suspects) for n in waiting}
+            found |= {n: WeightedTrial(settled[n], weights.get(n, 1.0), suspects) for n in waiting}
             waiting.clear()
     return [found[n] for n in range(_first_gap(found))]
 
@@ -109,10 +109,10 @@ def weight_entries(seen: Sequence[Observation]) -> list[Entry]:
     return [Entry("weight", o.weight, o.number, milliseconds(o.at)) for o in seen]
 
 
-def final_entries(seen: Sequence[Observation], records: Sequence[Record]) -> list[Entry]:
+def final_entries(seen: Sequence[Observation], events: Sequence[Event]) -> list[Entry]:
     """What a complete study came to, in a few numbers."""
-    end = next(r for r in records if r["kind"] == "end")
-    recommended = next(o for o in seen if o.number == end["recommended"])
+    (end,) = of_type(events, StudyEnded)
+    recommended = next(o for o in seen if o.number == end.recommended)
     figures = {
         "final_best_value": float(best_so_far(np.array([o.value for o in seen]))[-1]),
         "final_recommended_value": recommended.value,
@@ -120,10 +120,10 @@ def final_entries(seen: Sequence[Observation], records: Sequence[Record]) -> lis
         "final_corrupted": float(sum(o.corrupted for o in seen)),
         "final_suspects": float(sum(o.weight < SUSPECT_WEIGHT for o in seen)),
         "final_failed": float(sum(o.failed for o in seen)),
-        "final_fallbacks": float(sum("fallback" in r for r in records)),
+        "final_fallbacks": float(fallbacks(events)),
         "final_seconds": sum(o.seconds for o in seen),
     }
-    at = milliseconds(end["at"])
+    at = milliseconds(end.at)
     return [Entry(k, v, 0, at) for key, value in figures.items() for k, v in number(key, value)]
 
 
@@ -140,6 +140,11 @@ def child_entries(o: Observation) -> list[Entry]:
     scalars = [Entry(key, value, 0, at) for key, value in (*pairs, ("failed", float(o.failed)), ("seconds", o.seconds))]
     curve = [(step, key, value) for step, v in o.progress for key, value in number("progress", v)]
     return scalars + [Entry(key, value, step, at) for step, key, value in curve]
+
+
+def ended_at(events: Sequence[Event]) -> int:
+    """When a complete study was over."""
+    return milliseconds(of_type(events, StudyEnded)[0].at)
 
 
 def milliseconds(seconds: float) -> int:

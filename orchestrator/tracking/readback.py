@@ -12,6 +12,7 @@ from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
 from orchestrator.errors import UserError
 from orchestrator.experiments import KIND, answering, find_experiment, read_table, runs_frame, search_runs
+from orchestrator.plain import from_strict_json
 from orchestrator.review.foreign import ForeignReport
 from orchestrator.review.report import Report, with_regret
 from orchestrator.tracking.store import Store
@@ -47,7 +48,7 @@ def _own_report(store: Store, experiment: "Experiment", found: "Sequence[MlflowR
         raise UserError(
             f"experiment {experiment.name!r} holds no study of ours that came to an end; 'orchestrate sync' writes one."
         )
-    studies = tuple(Study.from_dict(json.loads(r.data.tags[DEFINITION])) for r in defined)
+    studies = tuple(Study.from_dict(from_strict_json(json.loads(r.data.tags[DEFINITION]))) for r in defined)
     with answering(store.uri):
         frame = pd.concat([read_table(store.client, r) for r in defined], ignore_index=True)
     whole = with_regret(frame, build_objective(studies[0]), studies[0].initial)

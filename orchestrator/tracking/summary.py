@@ -9,8 +9,8 @@ from pandas import DataFrame
 
 from objectives import Objective
 from orchestrator.campaign.runs import Run
-from orchestrator.campaign.study import Observation
-from orchestrator.engine.history import records_of
+from orchestrator.engine.events import Dated, Observation
+from orchestrator.engine.history import events_of
 from orchestrator.errors import redacted
 from orchestrator.experiments import KIND
 from orchestrator.review.files import current_files
@@ -44,7 +44,7 @@ class Summary:
 
     def _write_regret(self, study_runs: Mapping[str, str]) -> None:
         """The final regrets of every study, and its curves where the maximum was not known before."""
-        seen = {s.key: entries.by_number(records_of(self._run, s)) for s in self._run.studies}
+        seen = {s.key: entries.by_number(events_of(self._run, s)) for s in self._run.studies}
         best, worst = reference(np.array([o.value for rows in seen.values() for o in rows]), self._objective)
         for study in self._run.studies:
             rows = entries.regret_entries(seen[study.key], best, worst, study.initial)
@@ -78,7 +78,7 @@ class Summary:
 
     def _create(self, name: str, tags: dict[str, str]) -> str:
         """A run beside the studies' own, begun when the first of them did."""
-        begun = min(r["at"] for s in self._run.studies for r in records_of(self._run, s) if "at" in r)
+        begun = min(e.at for s in self._run.studies for e in events_of(self._run, s) if isinstance(e, Dated))
         full = name if self._run.campaign.tracking.experiment is None else f"{self._run.name}/{name}"
         return self._store.create_run(self._experiment, entries.milliseconds(begun), run_tags(self._run) | tags, full)
 

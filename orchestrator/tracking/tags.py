@@ -13,8 +13,10 @@ import numpy as np
 
 from objectives import Objective
 from orchestrator.campaign.runs import Run
-from orchestrator.campaign.study import Observation, Study
+from orchestrator.campaign.study import Study
+from orchestrator.engine.events import Observation
 from orchestrator.engine.build import build_adversary
+from orchestrator.plain import to_strict_json
 from orchestrator.experiments import KIND
 from orchestrator.tracking.charts import COLOUR, colours
 
@@ -53,7 +55,7 @@ def trial_params(o: Observation, objective: Objective) -> dict[str, str]:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(to_strict_json(value))
 
 
 def clean(name: str) -> str:
@@ -63,7 +65,7 @@ def clean(name: str) -> str:
 
 def study_tags(run: Run, study: Study) -> dict[str, str]:
     """Whose study this is, and with what it was made."""
-    described = json.dumps(study.to_dict())
+    described = json.dumps(to_strict_json(study.to_dict()))
     fits = {DEFINITION: described} if len(described) <= 8000 else {}
     colour = colours(run.campaign)[study.adversary.label, study.algorithm.label]
     mine = {KIND: "study", STUDY: study.key, "orchestrate.fingerprint": study.fingerprint(), COLOUR: colour}
@@ -84,7 +86,7 @@ def run_tags(run: Run) -> dict[str, str]:
 
 def campaign_hash(run: Run) -> str:
     """Changes with anything in the campaign."""
-    return hashlib.sha256(json.dumps(run.campaign.to_dict(), sort_keys=True).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(to_strict_json(run.campaign.to_dict()), sort_keys=True).encode()).hexdigest()[:16]
 
 
 @cache

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 
 from objectives import Objective
 from orchestrator.campaign.runs import Run, import_from
-from orchestrator.campaign.study import Observation, Study
+from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.history import records_of
-from orchestrator.engine.journal import Record, to_json
+from orchestrator.engine.events import Dated, Event, Observation, is_ended
+from orchestrator.engine.history import events_of
 from orchestrator.experiments import KIND, TABLE
+from orchestrator.plain import spelled
 from orchestrator.review.report import study_frame
 from orchestrator.tracking import entries
 from orchestrator.tracking.entries import Entry, WeightedTrial, by_number
@@ -78,21 +79,21 @@ class Tracker:
         known = self._runs.get(study.key)
         if not size or (known and (known.stage in ("ended", "complete") or (known.size == size and not last))):
             return
-        records = records_of(self.run, study)
-        known = known or self._create_run(study, records)
+        events = events_of(self.run, study)
+        known = known or self._create_run(study, events)
         if known.written < 0:
             self.store.log_objective(known.id, study.objective)
             self.store.log(known.id, tags={WRITTEN: "0"}, params=study_params(study, self._objective))
             known.written = 0
-        self._push_trials(study, known, entries.weighted_trials(records))
+        self._push_trials(study, known, entries.weighted_trials(events))
         known.size = size
-        if any(record["kind"] == "end" for record in records):
-            self._end_study(study, known, records)
+        if is_ended(events):
+            self._end_study(study, known, events)
         elif last:
-            self._pause_study(study, known, records)
+            self._pause_study(study, known, events)
 
-    def _create_run(self, study: Study, records: Sequence[Record]) -> StudyRun:
-        begun = next((r["at"] for r in records if "at" in r), 0.0)
+    def _create_run(self, study: Study, events: Sequence[Event]) -> StudyRun:
+        begun = next((e.at for e in events if isinstance(e, Dated)), 0.0)
         tags = study_tags(self.run, study)
         made = self.store.create_run(self.experiment, entries.milliseconds(begun), tags, run_name(self.run, study))
         known = self._runs[study.key] = StudyRun(made)
@@ -119,19 +120,19 @@ class Tracker:
         best, worst = self._objective.optimum.value, float("nan")
         return [e for e in entries.regret_entries(seen, best, worst, study.initial, start) if "_nan" not in e.key]
 
-    def _end_study(self, study: Study, known: StudyRun, records: Sequence[Record]) -> None:
-        seen = by_number(records)
-        rows = entries.weight_entries(seen) + entries.final_entries(seen, records)
+    def _end_study(self, study: Study, known: StudyRun, events: Sequence[Event]) -> None:
+        seen = by_number(events)
+        rows = entries.weight_entries(seen) + entries.final_entries(seen, events)
         if self._nested(study):
             self._weigh_children(known, seen)
         self.store.log(known.id, rows)
         self._write_table(study, known, seen)
-        self.store.end_run(known.id, "FINISHED", entries.milliseconds(records[-1]["at"]))
+        self.store.end_run(known.id, "FINISHED", entries.ended_at(events))
         self._set_stage(known, "ended")
 
-    def _pause_study(self, study: Study, known: StudyRun, records: Sequence[Record]) -> None:
+    def _pause_study(self, study: Study, known: StudyRun, events: Sequence[Event]) -> None:
         """The session ended before the study did: show what there is, as it is."""
-        seen = by_number(records)
+        seen = by_number(events)
         if seen and known.stage != "paused":
             self._write_table(study, known, seen)
             self.store.end_run(known.id, "KILLED", entries.milliseconds(seen[-1].at))
@@ -140,7 +141,7 @@ class Tracker:
     def _write_table(self, study: Study, known: StudyRun, seen: Sequence[Observation]) -> None:
         """Every trial in its own units; written as MLflow's tables are, because `log_table` would append."""
         frame = study_frame(study, seen, self._objective)
-        rows = [[to_json(v) if isinstance(v, float) else v for v in row] for row in frame.astype(object).to_numpy()]
+        rows = [[spelled(v) if isinstance(v, float) else v for v in row] for row in frame.astype(object).to_numpy()]
         self.store.write(known.id, json.dumps({"columns": list(frame.columns), "data": rows}), TABLE)
         self.store.tag(known.id, "mlflow.loggedArtifacts", json.dumps([{"path": TABLE, "type": "table"}]))
 

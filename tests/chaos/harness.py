@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from faulty import calls
 
+from orchestrator.engine.events import AdversaryReported, Event, Header, Observation, TrialSuggested, is_ended, of_type
 from orchestrator.engine.journal import read
 
 LONG = os.environ.get("CHAOS") == "long"
@@ -222,10 +223,10 @@ def journals(folder: Path) -> list[Path]:
     return sorted(p for p in (folder / "runs/chaos/journals").glob("*.jsonl") if "ledger" not in p.name)
 
 
-def settled(folder: Path) -> set[tuple[str, int, Any, float]]:
+def settled(folder: Path) -> set[tuple[str, int, str, float]]:
     """Every acknowledged result: study, trial, value and moment."""
-    records = ((p.stem, r) for p in journals(folder) for r in read(p) if r["kind"] == "observation")
-    return {(study, r["number"], r["y"], r["at"]) for study, r in records}
+    found = ((p.stem, o) for p in journals(folder) for o in of_type(read(p), Observation))
+    return {(study, o.number, repr(o.y), o.at) for study, o in found}
 
 
 def audit(folder: Path, acknowledged: Iterable[Any] = (), budget: int = BUDGET) -> Count:
@@ -235,23 +236,23 @@ def audit(folder: Path, acknowledged: Iterable[Any] = (), budget: int = BUDGET) 
     paths = journals(folder)
     assert paths, "no journal"
     for path in paths:
-        records = read(path)
-        study = records[0]["study"]
-        seen = Counter(r["number"] for r in records if r["kind"] == "observation")
-        asked = Counter(r["number"] for r in records if r["kind"] == "suggestion")
+        events = read(path)
+        study = of_type(events, Header)[0].study
+        seen = Counter(o.number for o in of_type(events, Observation))
+        asked = Counter(s.number for s in of_type(events, TrialSuggested))
         lost += study["initial"] + study["trials"] - len(seen)
         doubled += seen.total() - len(seen) + asked.total() - len(asked)
-        overspent += overspend(path, records, budget)
-        assert any(r["kind"] == "end" for r in records), f"{path} has no end"
+        overspent += overspend(path, events, budget)
+        assert is_ended(events), f"{path} has no end"
         assert rows(path) == seen.total(), "the optimizer's rows are the journal's"
     return Count(lost, doubled, overspent)
 
 
-def overspend(path: Path, records: Sequence[dict[str, Any]], budget: int) -> int:
+def overspend(path: Path, events: Sequence[Event], budget: int) -> int:
     """Lies beyond the budget, or paid for twice, in the journal and in the adversary's own ledger."""
     ledger = path.with_name(path.name.replace(".jsonl", ".ledger.jsonl"))
-    books = [records, *([read(ledger)] if ledger.exists() else [])]
-    told = [[r["number"] for r in book if r["kind"] == "charge" and r["corrupted"]] for book in books]
+    books = [events, *([read(ledger)] if ledger.exists() else [])]
+    told = [[r.number for r in of_type(book, AdversaryReported) if r.corrupted] for book in books]
     twice = sum(len(numbers) - len(set(numbers)) for numbers in told)
     return max(0, len(set().union(*told)) - budget) + twice
 
@@ -265,7 +266,7 @@ def rows(path: Path) -> int:
 
     journal = FileJournal(path)
     try:
-        study = Study.from_dict(journal.records[0]["study"])
+        study = Study.from_dict(of_type(journal.events, Header)[0].study)
         return Conductor(study, build_objective(study), journal).optimizer.n
     finally:
         journal.close()
@@ -273,8 +274,7 @@ def rows(path: Path) -> int:
 
 def trial_of(path: Path) -> dict[str, int]:
     """The number of every suggested trial, by its point as the objective's traces spell it."""
-    asked = (r for r in read(path) if r["kind"] == "suggestion")
-    return {np.asarray(r["x"]).tobytes().hex(): r["number"] for r in asked}
+    return {np.asarray(s.x).tobytes().hex(): s.number for s in of_type(read(path), TrialSuggested)}
 
 
 def begun(folder: Path) -> int:

@@ -34,6 +34,7 @@ from havoc import faults
 from numpy.linalg import LinAlgError
 from servers import MlflowServer, mlflow_server
 
+from orchestrator.engine.events import AdversaryReported, Event, Observation, TrialSuggested, of_type
 from orchestrator.engine.journal import FileJournal, JournalError, read
 
 NAMES = {
@@ -66,20 +67,19 @@ def test_what_trials_do_to_their_processes(tmp_path):
     assert (count.lost, count.doubled) == (0, 0)
     (journal,) = journals(tmp_path)
     numbers, results = trial_of(journal), defaultdict(list)
-    for record in read(journal):
-        if record["kind"] == "observation":
-            results[record["number"]].append(record)
+    for observation in of_type(read(journal), Observation):
+        results[observation.number].append(observation)
     struck = defaultdict(list)
     for fault in faults(tmp_path):
         struck["metric" if fault.kind in METRICS else fault.kind].append(fault)
     for kind, name in NAMES.items():
         hit = [results[numbers[f.point]] for f in struck[kind]]
-        seconds = max((r[0]["at"] - f.at for f, r in zip(struck[kind], hit, strict=True) if r), default=0.0)
+        seconds = max((r[0].at - f.at for f, r in zip(struck[kind], hit, strict=True) if r), default=0.0)
         enter_row(Row(name, len(hit), sum(not r for r in hit), sum(len(r) > 1 for r in hit), count.overspent, seconds))
     tries = [point for point, _ in calls(tmp_path)]
     always = {f.point for f in struck["exitalways"]}
     assert all(tries.count(point) == RETRIES + 1 for point in always), "attempts <= retries + 1"
-    assert all(results[numbers[point]][0]["failed"] for point in always)
+    assert all(results[numbers[point]][0].failed for point in always)
     others = set(tries) - {f.point for f in faults(tmp_path)}
     spared = [p for p in others if tries.count(p) == 1]
     assert len(spared) >= 0.9 * len(others), "a fault costs the trial it strikes, and at most a neighbour now and then"
@@ -136,14 +136,14 @@ def test_the_adversary_is_killed(tmp_path):
     for moment in seeded_moments(3, kills, trials):
         if not wait_until(lambda moment=moment: begun(tmp_path) > moment, driver):
             break
-        wait_until(lambda: named(driver.process.pid, "ray::Ledger"), driver)
+        wait_until(lambda: named(driver.process.pid, "ray::AdversaryActor"), driver)
         struck, size = time.time(), ledger.stat().st_size
-        done += any(strike(pid) for pid in named(driver.process.pid, "ray::Ledger"))
+        done += any(strike(pid) for pid in named(driver.process.pid, "ray::AdversaryActor"))
         if wait_until(lambda size=size: ledger.stat().st_size > size, driver):
             slowest = max(slowest, time.time() - struck)
     assert driver.finish(3000) == 0, driver.said[-3000:]
     count = audit(tmp_path)
-    decided = [r["number"] for r in read(ledger) if r["kind"] == "charge"]
+    decided = [r.number for r in of_type(read(ledger), AdversaryReported)]
     assert sorted(decided) == list(range(4, trials + 4)), "every decision once"
     enter_row(Row("adversary SIGKILL", done, count.lost, count.doubled, count.overspent, slowest), kills // 2)
 
@@ -255,7 +255,7 @@ def finished(tmp_path):
     return study, path, path.read_bytes()
 
 
-def resumed(study, path) -> list[dict]:
+def resumed(study, path) -> list[Event]:
     from orchestrator.engine.sequential import run_sequential
 
     journal = FileJournal(path)
@@ -276,15 +276,15 @@ def test_the_journal_is_torn_anywhere(finished):
     for offset in offsets:
         path.write_bytes(whole[:offset])
         before = read(path)
-        records = resumed(study, path)
-        lost += len(expected - _results(records)) + (before != records[: len(before)])
-        doubled += sum(r["kind"] == "observation" for r in records) - study.total
-        overspent += sum(r["kind"] == "charge" for r in records) - BUDGET
+        events = resumed(study, path)
+        lost += len(expected - _results(events)) + (before != events[: len(before)])
+        doubled += len(of_type(events, Observation)) - study.total
+        overspent += len(of_type(events, AdversaryReported)) - BUDGET
     enter_row(Row("journal torn at any byte, then resumed", len(offsets), lost, doubled, overspent), len(offsets))
 
 
-def _results(records: list[dict]) -> set:
-    return {(r["number"], *r["x"], r["y"], r["corrupted"]) for r in records if r["kind"] == "observation"}
+def _results(events: list[Event]) -> set:
+    return {(o.number, *o.x, repr(o.y), o.corrupted) for o in of_type(events, Observation)}
 
 
 def test_the_journal_is_damaged(finished):
@@ -341,10 +341,10 @@ def test_the_optimizer_throws(tmp_path, monkeypatch):
     journal = FileJournal(tmp_path / "study.jsonl")
     assert run_sequential(study, journal, in_caller=True)
     journal.close()
-    records = read(tmp_path / "study.jsonl")
-    flagged = [r for r in records if r["kind"] == "suggestion" and "fallback" in r]
-    assert {r["number"] for r in flagged} == throws
-    seen = [r["number"] for r in records if r["kind"] == "observation"]
+    events = read(tmp_path / "study.jsonl")
+    flagged = [s.number for s in of_type(events, TrialSuggested) if s.fallback]
+    assert set(flagged) == throws
+    seen = [o.number for o in of_type(events, Observation)]
     row = Row("optimizer throws", len(flagged), study.total - len(set(seen)), len(seen) - len(set(seen)))
     enter_row(row, len(throws))
 

@@ -14,7 +14,8 @@ import pytest
 from harness import ENVIRONMENT, Driver, Row, audit, begun, enter_row, journals, kill_tree, plan, times, wait_until
 from servers import free_port
 
-from orchestrator.engine.journal import observations, read
+from orchestrator.engine.events import SessionStarted, observations, of_type
+from orchestrator.engine.journal import read
 
 QUICK = '{"health_check_period_ms": 500, "health_check_failure_threshold": 4}'
 """How soon a lost machine is noticed; Ray's own 15 s would be waited for in every test."""
@@ -99,7 +100,7 @@ def test_a_campaign_on_three_machines_loses_one_and_is_complete(cluster, tmp_pat
     found = [o for p in journals(tmp_path) for o in observations(read(p))]
     assert len({o.node for o in found}) >= 2, "more than one machine worked"
     assert not any(o.failed for o in found), "a lost machine is nobody's failed trial"
-    sessions = [r["at"] for p in journals(tmp_path) for r in read(p) if r["kind"] == "session"]
+    sessions = [s.at for p in journals(tmp_path) for s in of_type(read(p), SessionStarted)]
     assert len(sessions) > seeds, "a study moved"
     slowest = max(min((at - moment for at in sessions if at > moment), default=0.0) for moment in struck)
     enter_row(Row("node switched off", kills, count.lost, count.doubled, count.overspent, slowest), kills)

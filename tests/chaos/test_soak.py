@@ -70,7 +70,7 @@ def _works(driver: Driver, seconds: float) -> bool:
 
 def _strike(fault: str, driver: Driver, folder: Path) -> bool:
     if fault == "adversary killed":
-        return any(strike(pid) for pid in named(driver.process.pid, "ray::Ledger"))
+        return any(strike(pid) for pid in named(driver.process.pid, "ray::AdversaryActor"))
     below = set(descendants(driver.process.pid))
     at_work = [pid for _, pid in calls(folder)[-2:] if pid in below]
     return bool(at_work) and strike(at_work[-1], signal.SIGSTOP if fault == "worker frozen" else signal.SIGKILL)

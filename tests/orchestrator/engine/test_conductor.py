@@ -11,8 +11,18 @@ from faulty import calls
 
 from orchestrator.campaign.study import Component, Study
 from orchestrator.engine import conductor as conductor_module
+from orchestrator.engine.adversary import LocalAdversary
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.journal import FileJournal, JournalError, observations, read
+from orchestrator.engine.events import (
+    AdversaryReported,
+    OptimizerSaved,
+    StudyEnded,
+    TrialFailed,
+    TrialSuggested,
+    observations,
+    of_type,
+)
+from orchestrator.engine.journal import FileJournal, JournalError, read
 from orchestrator.engine.sequential import run_sequential
 from orchestrator.errors import UserError
 from rcgp import Optimizer
@@ -50,7 +60,7 @@ def faulty(tmp_path: Path, **options) -> Study:
 def test_every_trial_is_there_once_and_in_order(tmp_path):
     found = run(SMALL, tmp_path / "j")
     assert [o.number for o in found] == list(range(10))
-    assert read(tmp_path / "j")[-1]["kind"] == "end"
+    assert isinstance(read(tmp_path / "j")[-1], StudyEnded)
 
 
 def test_algorithms_share_initial_points_and_noise_and_nobody_corrupts_the_initial_points(tmp_path):
@@ -73,8 +83,8 @@ def test_a_run_cut_after_any_record_resumes_to_the_same_result(tmp_path):
         path.write_bytes(b"".join(lines[:kept]) + (lines[kept][:9] if kept < len(lines) else b""))
         resumed = run(SMALL, path)
         assert trace(resumed) == trace(whole), f"cut after record {kept}"
-        charges = [r for r in read(path) if r["kind"] == "charge"]
-        assert len(charges) == len({c["number"] for c in charges}) == sum(o.corrupted for o in whole) <= 3
+        reports = of_type(read(path), AdversaryReported)
+        assert len(reports) == len({r.number for r in reports}) == sum(o.corrupted for o in whole) <= 3
 
 
 def test_what_was_acknowledged_is_not_evaluated_again(tmp_path):
@@ -104,10 +114,10 @@ def test_replaying_does_not_pay_for_acquisition(tmp_path, monkeypatch):
 def test_a_resume_goes_on_from_the_last_belief_to_the_same_result_bit_for_bit(tmp_path, monkeypatch, algorithm):
     study = dataclasses.replace(SMALL, algorithm=Component(algorithm))
     whole = trace(run(study, tmp_path / "plain"))
-    monkeypatch.setattr(conductor_module, "BELIEF_EVERY", 3)
+    monkeypatch.setattr(conductor_module, "SAVE_EVERY", 3)
     assert trace(run(study, tmp_path / "whole")) == whole, "writing beliefs down changes nothing"
     lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
-    assert sum(r["kind"] == "belief" for r in read(tmp_path / "whole")) == 3
+    assert len(of_type(read(tmp_path / "whole"), OptimizerSaved)) == 3
     for cut in range(1, len(lines), 2):
         path = tmp_path / f"cut{cut}"
         path.write_bytes(b"".join(lines[:cut]))
@@ -115,7 +125,7 @@ def test_a_resume_goes_on_from_the_last_belief_to_the_same_result_bit_for_bit(tm
 
 
 def test_a_resume_thinks_only_what_no_belief_holds(tmp_path, monkeypatch):
-    monkeypatch.setattr(conductor_module, "BELIEF_EVERY", 3)
+    monkeypatch.setattr(conductor_module, "SAVE_EVERY", 3)
     run(SMALL, tmp_path / "whole")
     judged = []
     update = AdaptiveSurrogate.update
@@ -125,13 +135,13 @@ def test_a_resume_thinks_only_what_no_belief_holds(tmp_path, monkeypatch):
 
     def replayed(layout):
         judged.clear()
-        monkeypatch.setattr(conductor_module, "BELIEF_LAYOUT", layout)
+        monkeypatch.setattr(conductor_module, "STATE_LAYOUT", layout)
         journal = FileJournal(tmp_path / "whole")
         asked = conductor_module.Conductor(SMALL, build_objective(SMALL), journal).optimizer.ask()
         journal.close()
         return asked.tolist(), list(judged)
 
-    known, few = replayed(conductor_module.BELIEF_LAYOUT)
+    known, few = replayed(conductor_module.STATE_LAYOUT)
     thought, many = replayed("another")
     assert few == [10], "the last belief knew nine trials"
     assert many == list(range(3, 11)), "a belief of another layout is not read"
@@ -140,9 +150,9 @@ def test_a_resume_thinks_only_what_no_belief_holds(tmp_path, monkeypatch):
 
 def test_a_failing_try_is_repeated_and_only_the_last_counts(tmp_path):
     found = run(faulty(tmp_path, faults={"2": "raise", "5": "raise"}, times=2), tmp_path / "j")
-    failures = [r for r in read(tmp_path / "j") if r["kind"] == "failure"]
-    assert [(f["number"], f["attempt"]) for f in failures] == [(2, 0), (2, 1), (5, 0), (5, 1)]
-    assert failures[0]["reason"] == "ZeroDivisionError: on cue"
+    failures = of_type(read(tmp_path / "j"), TrialFailed)
+    assert [(f.number, f.attempt) for f in failures] == [(2, 0), (2, 1), (5, 0), (5, 1)]
+    assert failures[0].reason == "ZeroDivisionError: on cue"
     assert [o.attempt for o in found] == [0, 0, 2, 0, 0, 2, 0, 0]
     assert not any(o.failed for o in found)
 
@@ -160,7 +170,7 @@ def test_a_run_cut_between_the_last_failure_and_its_verdict_gives_up_without_ano
     study = faulty(tmp_path, faults={"4": "raise"}, times=99)
     whole = run(study, tmp_path / "whole")
     lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
-    last = max(i for i, r in enumerate(read(tmp_path / "whole")) if r["kind"] == "failure")
+    last = max(i for i, r in enumerate(read(tmp_path / "whole")) if isinstance(r, TrialFailed))
     (tmp_path / "cut").write_bytes(b"".join(lines[: last + 1]))
     (tmp_path / "calls").unlink()
     assert trace(run(study, tmp_path / "cut")) == trace(whole)
@@ -186,7 +196,7 @@ def test_a_time_limit_ends_a_hanging_trial_in_this_process(tmp_path):
     study = dataclasses.replace(faulty(tmp_path, faults={"3": "hang"}), trial_seconds=0.2)
     found = run(study, tmp_path / "j")
     assert [o.attempt for o in found] == [0, 0, 0, 1, 0, 0, 0, 0]
-    assert "over the time limit of 0.2 s" in next(r for r in read(tmp_path / "j") if r["kind"] == "failure")["reason"]
+    assert of_type(read(tmp_path / "j"), TrialFailed)[0].reason == "over the time limit of 0.2 s"
 
 
 def test_an_optimizer_that_throws_gives_a_flagged_quasi_random_point(tmp_path, monkeypatch):
@@ -199,8 +209,8 @@ def test_an_optimizer_that_throws_gives_a_flagged_quasi_random_point(tmp_path, m
 
     monkeypatch.setattr(Optimizer, "ask", broken)
     found = run(SMALL, tmp_path / "j")
-    flagged = [r for r in read(tmp_path / "j") if "fallback" in r]
-    assert [(r["number"], r["fallback"]) for r in flagged] == [(5, "LinAlgError: singular kernel")]
+    flagged = [s for s in of_type(read(tmp_path / "j"), TrialSuggested) if s.fallback]
+    assert [(s.number, s.fallback) for s in flagged] == [(5, "LinAlgError: singular kernel")]
     assert len(found) == 10
     assert 0 <= found[5].x[0] <= 1
 
@@ -208,9 +218,9 @@ def test_an_optimizer_that_throws_gives_a_flagged_quasi_random_point(tmp_path, m
 def test_a_killer_costs_a_try_and_never_more_than_its_budget(tmp_path):
     study = dataclasses.replace(faulty(tmp_path), adversary=Component("killer", {"budget": 2}))
     found = run(study, tmp_path / "j")
-    records = read(tmp_path / "j")
-    assert sum(r["kind"] == "charge" and r["kill"] for r in records) == 2
-    assert [r["reason"] for r in records if r["kind"] == "failure"] == ["Killed: killed by the adversary"] * 2
+    events = read(tmp_path / "j")
+    assert sum(r.kill for r in of_type(events, AdversaryReported)) == 2
+    assert [f.reason for f in of_type(events, TrialFailed)] == ["killed by the adversary"] * 2
     assert all(o.y == o.y_true for o in found), "the second try brings the truth"
 
 
@@ -230,15 +240,12 @@ def test_a_changed_study_is_refused_with_the_difference(tmp_path):
 
 def test_an_adversary_that_changed_its_mind_is_noticed(tmp_path):
     run(SMALL, tmp_path / "j")
-    records = read(tmp_path / "j")
-    assert any(r["kind"] == "charge" for r in records)
-    from orchestrator.engine.build import build_objective
-    from orchestrator.engine.trial import LocalGuard
-
+    events = read(tmp_path / "j")
+    assert of_type(events, AdversaryReported)
     honest = dataclasses.replace(SMALL, adversary=Component("honest"))
-    guard = LocalGuard(honest, build_objective(honest), lambda charge: None)
+    adversary = LocalAdversary(honest, build_objective(honest), lambda report: None)
     with pytest.raises(JournalError, match="was its code changed"):
-        guard.restore(records)
+        adversary.restore(events)
 
 
 def test_time_is_up_stops_between_trials_and_resumes(tmp_path):

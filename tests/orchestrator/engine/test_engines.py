@@ -12,18 +12,29 @@ from faulty import calls
 
 from orchestrator import session
 from orchestrator.campaign.campaign import Campaign
-from orchestrator.campaign.runs import Run
+from orchestrator.campaign.runs import Run, ledger_path
 from orchestrator.campaign.study import Component, Study
 from orchestrator.engine import runner
-from orchestrator.engine.history import observations_of, records_of
-from orchestrator.engine.journal import FileJournal, observations, read
-from orchestrator.engine.trial import Ledger
+from orchestrator.engine.adversary import AdversaryActor
+from orchestrator.engine.deadline import Deadlines
+from orchestrator.engine.events import (
+    AdversaryReported,
+    Event,
+    Observation,
+    TrialFailed,
+    TrialSuggested,
+    observations,
+    of_type,
+)
+from orchestrator.engine.history import events_of, observations_of
+from orchestrator.engine.journal import FileJournal, read
+from orchestrator.engine.sequential import run_sequential
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
 HERE = str(Path(__file__).parents[1])
 
 
-def parallel(study: Study, folder: Path) -> list[dict]:
+def parallel(study: Study, folder: Path) -> list[Event]:
     """Run a study with trial actors, directed from this process."""
     import ray
 
@@ -38,8 +49,8 @@ def parallel(study: Study, folder: Path) -> list[dict]:
     return read(folder / "study.jsonl")
 
 
-def points(records):
-    return [(o.number, o.x, o.y, o.y_true, o.value, o.corrupted, o.weight) for o in observations(records)]
+def points(events):
+    return [(o.number, o.x, o.y, o.y_true, o.value, o.corrupted, o.weight) for o in observations(events)]
 
 
 def start(folder: Path, **campaign) -> Run:
@@ -51,11 +62,12 @@ def objective(folder: Path, **options):
     return {"name": "faulty:Faulty", "folder": str(folder)} | options
 
 
-def assert_settled_once(records, study: Study) -> None:
+def assert_settled_once(events, study: Study) -> None:
     """Each trial is suggested once and settled once, and tries stay within bounds."""
-    kinds = Counter((r["kind"], r["number"]) for r in records if r["kind"] in ("suggestion", "observation"))
-    assert kinds == {(kind, n): 1 for kind in ("suggestion", "observation") for n in range(study.total)}
-    tries = Counter(r["number"] for r in records if r["kind"] == "failure")
+    once = dict.fromkeys(range(study.total), 1)
+    assert Counter(s.number for s in of_type(events, TrialSuggested)) == once
+    assert Counter(o.number for o in of_type(events, Observation)) == once
+    tries = Counter(f.number for f in of_type(events, TrialFailed))
     assert all(n <= study.retries + 1 for n in tries.values())
 
 
@@ -63,8 +75,6 @@ def test_with_one_worker_both_engines_give_the_same_trials(tmp_path):
     study = Study(
         Component("a2-rcgp-ucb"), Component("forrester"), Component("clairvoyant", {"budget": 3}), trials=6, initial=3
     )
-    from orchestrator.engine.sequential import run_sequential
-
     journal = FileJournal(tmp_path / "sequential.jsonl")
     run_sequential(study, journal, in_caller=True)
     journal.close()
@@ -84,14 +94,14 @@ def test_trial_actors_survive_what_their_trials_do(tmp_path):
         trial_seconds=2.0,
         cpus=0.5,
     )
-    records = parallel(study, tmp_path)
-    assert_settled_once(records, study)
+    events = parallel(study, tmp_path)
+    assert_settled_once(events, study)
     assert len(calls(tmp_path)) == study.total + len(faults)
-    reasons = Counter(r["reason"] for r in records if r["kind"] == "failure")
+    reasons = Counter(f.reason for f in of_type(events, TrialFailed))
     assert reasons["its process died"] == 2
     assert reasons["over the time limit of 2 s"] == 1
     assert reasons["ZeroDivisionError: on cue"] == 1
-    assert sum(o.corrupted for o in observations(records)) == 2
+    assert sum(o.corrupted for o in observations(events)) == 2
     processes = {pid for _, pid in calls(tmp_path)}
     assert len(processes) <= 2 + 3, "actors are reused: a new one only for each that was lost"
 
@@ -124,45 +134,47 @@ def test_a_killed_adversary_neither_refills_nor_forgets(tmp_path):
     thread = threading.Thread(target=assassin)
     thread.start()
     try:
-        records = parallel(study, tmp_path)
+        events = parallel(study, tmp_path)
     finally:
         over.set()
         thread.join()
     assert len(kills) >= 2
-    assert_settled_once(records, study)
-    charges = [r for r in read(tmp_path / "ledger.jsonl") if r["kind"] == "charge"]
-    assert sorted(r["number"] for r in charges) == list(range(2, 16)), "every decision once"
-    assert sum(r["corrupted"] for r in charges) == 3
-    assert [r["number"] for r in charges if r["corrupted"]] == [
-        r["number"] for r in records if r["kind"] == "charge"
-    ], "overspend 0"
+    assert_settled_once(events, study)
+    decided = of_type(read(tmp_path / "ledger.jsonl"), AdversaryReported)
+    assert sorted(r.number for r in decided) == list(range(2, 16)), "every decision once"
+    assert sum(r.corrupted for r in decided) == 3
+    assert [r.number for r in decided if r.corrupted] == [r.number for r in of_type(events, AdversaryReported)], (
+        "overspend 0"
+    )
 
 
 def test_a_ledger_that_dies_before_or_after_writing_pays_once(tmp_path, monkeypatch):
     study = Study(Component("random"), Component("forrester"), Component("crash", {"budget": 2}), trials=9, initial=1)
-    ledger = Ledger(study, tmp_path / "l")
-    first = ledger.answer(1, 0, (0.5,), 1.0)
-    monkeypatch.setattr(ledger._journal, "append", lambda *r: (_ for _ in ()).throw(RuntimeError("dies here")))
+    actor = AdversaryActor(study, tmp_path / "l")
+    first = actor.report(1, 0, (0.5,), 1.0)
+    monkeypatch.setattr(actor._ledger, "append", lambda *r: (_ for _ in ()).throw(RuntimeError("dies here")))
     with pytest.raises(RuntimeError):
-        ledger.answer(2, 0, (0.5,), 1.0)  # decided, never written, never told
-    ledger._journal.close()
-    reborn = Ledger(study, tmp_path / "l")
-    assert reborn.answer(1, 1, (0.5,), 1.0) == first
-    assert [reborn.answer(n, 0, (0.5,), 1.0).corrupted for n in range(2, 9)] == [True] + [False] * 6
+        actor.report(2, 0, (0.5,), 1.0)  # decided, never written, never told
+    actor._ledger.close()
+    reborn = AdversaryActor(study, tmp_path / "l")
+    assert reborn.report(1, 1, (0.5,), 1.0) == first
+    assert [reborn.report(n, 0, (0.5,), 1.0).corrupted for n in range(2, 9)] == [True] + [False] * 6
 
 
 def test_a_trial_that_completes_twice_or_was_never_started_leaves_one_row(tmp_path):
     from orchestrator.engine.build import build_objective
     from orchestrator.engine.conductor import Conductor
     from orchestrator.engine.parallel import StudySearch
-    from orchestrator.engine.trial import Outcome
+    from orchestrator.engine.trial import Evaluation
 
     study = Study(Component("random"), Component("forrester"), trials=3, initial=2, workers=2)
     journal = FileJournal(tmp_path / "j")
-    search = StudySearch(Conductor(study, build_objective(study), journal, shared=True), None, float("inf"))
+    search = StudySearch(
+        Conductor(study, build_objective(study), journal, shared=True), None, Deadlines(), float("inf")
+    )
     first, second = search.suggest("a"), search.suggest("b")
     assert (first["number"], second["number"], search.suggest("c")) == (0, 1, None), "two workers, two trials"
-    outcome = Outcome(1.0, 1.0, 1.0, False, 0.1, "here")
+    outcome = Evaluation(1.0, 1.0, 1.0, False, 0.1, "here")
     for trial in ("b", "b", "never", "a", "b"):
         search.on_trial_complete(trial_id=trial, result={"outcome": outcome}, error=False)
     search.on_trial_complete(trial_id="a", error=True)
@@ -182,11 +194,35 @@ def test_the_killer_kills_the_evaluating_process(tmp_path):
         retries=1,
         cpus=0.5,
     )
-    records = parallel(study, tmp_path)
-    assert_settled_once(records, study)
-    assert [r["reason"] for r in records if r["kind"] == "failure"] == ["killed by the adversary"] * 2
-    assert sum(r["kind"] == "charge" for r in records) == 2
-    assert not any(o.failed or o.corrupted for o in observations(records)), "the second try brings the truth"
+    events = parallel(study, tmp_path)
+    assert_settled_once(events, study)
+    assert [f.reason for f in of_type(events, TrialFailed)] == ["killed by the adversary"] * 2
+    assert len(of_type(events, AdversaryReported)) == 2
+    assert not any(o.failed or o.corrupted for o in observations(events)), "the second try brings the truth"
+
+
+def test_parallel_studies_that_run_at_once_keep_apart(tmp_path):
+    run = start(
+        tmp_path,
+        objective="forrester",
+        adversaries=[{"name": "crash", "value": -5.0, "budget": 2}, {"name": "killer", "budget": 1}],
+        seeds=2,
+        workers=2,
+        trials=6,
+        resources={"cpus": 0.25},
+    )
+    assert runner.execute(run) == runner.RunOutcome()
+    for study in run.studies:
+        alone = tmp_path / study.key
+        journal = FileJournal(alone)
+        run_sequential(study, journal, in_caller=True)
+        journal.close()
+        noise = {o.number: o.y_true - o.value for o in observations(read(alone))}
+        found = observations_of(run, study)
+        assert {o.number: o.y_true - o.value for o in found} == pytest.approx(noise), "its own seed"
+        decided = of_type(read(ledger_path(run.journals, study)), AdversaryReported)
+        assert sorted(r.number for r in decided) == list(range(study.initial, study.total)), "its own adversary"
+        assert sum(o.y == -5.0 for o in found) == (2 if study.adversary.label == "crash" else 0)
 
 
 def test_a_campaign_of_studies_survives_what_its_trials_do(tmp_path):
@@ -198,19 +234,18 @@ def test_a_campaign_of_studies_survives_what_its_trials_do(tmp_path):
         limits={"trial_seconds": 2.0},
         retries=1,
     )
-    ending = runner.execute(run)
-    assert ending == runner.Ending()
+    assert runner.execute(run) == runner.RunOutcome()
     (study,) = run.studies
-    records = records_of(run, study)
-    assert_settled_once(records, study)
+    events = events_of(run, study)
+    assert_settled_once(events, study)
     assert len(calls(tmp_path)) == study.total + len(faults)
-    assert any(r.get("reason") == "over the time limit of 2 s" for r in records)
+    assert "over the time limit of 2 s" in {f.reason for f in of_type(events, TrialFailed)}
     assert sum(o.corrupted for o in observations_of(run, study)) == 1
 
 
 def test_a_trial_that_always_kills_its_process_fails_once(tmp_path):
     run = start(tmp_path, objective=objective(tmp_path, faults={"2": "exit"}, times=99), retries=1, crash_value=-7.0)
-    assert runner.execute(run) == runner.Ending()
+    assert runner.execute(run) == runner.RunOutcome()
     found = observations_of(run, run.studies[0])
     assert [(o.number, o.y) for o in found if o.failed] == [(2, -7.0)]
     assert len(calls(tmp_path)) == 6 + 1

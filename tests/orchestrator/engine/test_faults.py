@@ -14,7 +14,8 @@ import pytest
 from faulty import calls
 
 from orchestrator import session
-from orchestrator.engine.journal import observations, read
+from orchestrator.engine.events import AdversaryReported, Event, TrialSuggested, observations, of_type
+from orchestrator.engine.journal import read
 
 HERE = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE), "RAY_USAGE_STATS_ENABLED": "0"}
@@ -43,7 +44,7 @@ def launch(folder: Path, *arguments: str) -> subprocess.Popen:
     )
 
 
-def kill_and_resume(folder: Path, moments: list[int], *options: str, **changes) -> list[dict]:
+def kill_and_resume(folder: Path, moments: list[int], *options: str, **changes) -> list[Event]:
     """Start a run, SIGKILL its driver when so many evaluations have begun, and resume it until it is complete."""
     (folder / "test.yaml").write_text(json.dumps(plan(folder, **changes)))
     process = launch(folder, "run", "test.yaml", *options)
@@ -58,25 +59,25 @@ def kill_and_resume(folder: Path, moments: list[int], *options: str, **changes) 
     return read(folder / "runs/test/journals/a2-rcgp-ucb.crash.seed0.jsonl")
 
 
-def uninterrupted(folder: Path) -> list[dict]:
+def uninterrupted(folder: Path) -> list[Event]:
     (folder / "alone").mkdir()
     session.run(plan(folder / "alone"), root=folder / "whole", ray=False)
     return read(folder / "whole/test/journals/a2-rcgp-ucb.crash.seed0.jsonl")
 
 
-def assert_equal_and_nothing_lost(records: list[dict], whole: list[dict], folder: Path, kills: int) -> None:
+def assert_equal_and_nothing_lost(events: list[Event], whole: list[Event], folder: Path, kills: int) -> None:
     def points(found):
         return [(o.number, o.x, o.y, o.y_true, o.corrupted, o.weight) for o in observations(found)]
 
-    assert points(records) == points(whole)
-    assert sum(r["kind"] == "charge" for r in records) == 4, "the budget was neither refilled nor lost"
+    assert points(events) == points(whole)
+    assert len(of_type(events, AdversaryReported)) == 4, "the budget was neither refilled nor lost"
     assert len(calls(folder)) <= 34 + kills, "at most the trial in flight runs again"
 
 
 def test_a_driver_killed_at_five_seeded_moments_resumes_to_the_uninterrupted_run(tmp_path):
     moments = sorted(random.Random(5).sample(range(1, 34), 5))
-    records = kill_and_resume(tmp_path, moments, "--no-ray")
-    assert_equal_and_nothing_lost(records, uninterrupted(tmp_path), tmp_path, kills=5)
+    events = kill_and_resume(tmp_path, moments, "--no-ray")
+    assert_equal_and_nothing_lost(events, uninterrupted(tmp_path), tmp_path, kills=5)
 
 
 @pytest.mark.slow
@@ -84,8 +85,8 @@ def test_a_driver_killed_at_five_seeded_moments_resumes_to_the_uninterrupted_run
 @pytest.mark.timeout(900)
 def test_a_driver_on_ray_killed_at_five_seeded_moments_resumes_to_the_uninterrupted_run(tmp_path):
     moments = sorted(random.Random(6).sample(range(1, 34), 5))
-    records = kill_and_resume(tmp_path, moments)
-    assert_equal_and_nothing_lost(records, uninterrupted(tmp_path), tmp_path, kills=5)
+    events = kill_and_resume(tmp_path, moments)
+    assert_equal_and_nothing_lost(events, uninterrupted(tmp_path), tmp_path, kills=5)
 
 
 @pytest.mark.slow
@@ -93,14 +94,14 @@ def test_a_driver_on_ray_killed_at_five_seeded_moments_resumes_to_the_uninterrup
 @pytest.mark.timeout(900)
 def test_a_killed_driver_of_a_parallel_study_loses_and_doubles_nothing(tmp_path):
     moments = sorted(random.Random(7).sample(range(2, 33), 3))
-    records = kill_and_resume(tmp_path, moments, workers=2, resources={"cpus": 0.5})
-    assert sorted(o.number for o in observations(records)) == list(range(34))
-    suggested = [r["number"] for r in records if r["kind"] == "suggestion"]
+    events = kill_and_resume(tmp_path, moments, workers=2, resources={"cpus": 0.5})
+    assert sorted(o.number for o in observations(events)) == list(range(34))
+    suggested = [s.number for s in of_type(events, TrialSuggested)]
     assert suggested == list(range(34)), "a lost trial is the same trial"
-    charged = [r["number"] for r in records if r["kind"] == "charge"]
+    charged = [r.number for r in of_type(events, AdversaryReported)]
     assert len(charged) == len(set(charged)) == 4
     ledger = read(tmp_path / "runs/test/journals/a2-rcgp-ucb.crash.seed0.ledger.jsonl")
-    assert sum(r.get("corrupted", False) for r in ledger) == 4, "overspend 0"
+    assert sum(r.corrupted for r in of_type(ledger, AdversaryReported)) == 4, "overspend 0"
     assert len(calls(tmp_path)) <= 34 + 2 * 3, "at most the trials in flight run again"
 
 
@@ -128,14 +129,14 @@ def cut() -> None:
 
 if lose:
     threading.Thread(target=cut, daemon=True).start()
-ending = runner.execute(run)
-assert ending == runner.Ending(), ending
+outcome = runner.execute(run)
+assert outcome == runner.RunOutcome(), outcome
 ray.shutdown()
 cluster.shutdown()
 """
 
 
-def on_two_nodes(folder: Path, lose: str, **changes) -> dict[str, list[dict]]:
+def on_two_nodes(folder: Path, lose: str, **changes) -> dict[str, list[Event]]:
     (folder / "plan.json").write_text(json.dumps(plan(folder, **changes)))
     (folder / "script.py").write_text(textwrap.dedent(CLUSTER))
     done = subprocess.run(
@@ -156,9 +157,9 @@ def on_two_nodes(folder: Path, lose: str, **changes) -> dict[str, list[dict]]:
 def test_a_campaign_on_two_nodes_keeps_its_journals_on_the_drivers_node(tmp_path):
     journals = on_two_nodes(tmp_path, "keep", algorithms=["random"], seeds=4, trials=6, initial=2)
     assert len(journals) == 4
-    for records in journals.values():
-        assert [o.number for o in observations(records)] == list(range(8))
-    assert len({o.node for records in journals.values() for o in observations(records)}) == 2, "both nodes worked"
+    for events in journals.values():
+        assert [o.number for o in observations(events)] == list(range(8))
+    assert len({o.node for events in journals.values() for o in observations(events)}) == 2, "both nodes worked"
 
 
 @pytest.mark.slow
@@ -166,10 +167,10 @@ def test_a_campaign_on_two_nodes_keeps_its_journals_on_the_drivers_node(tmp_path
 @pytest.mark.timeout(450)
 def test_a_campaign_that_loses_a_node_is_complete(tmp_path):
     journals = on_two_nodes(tmp_path, "lose", algorithms=["random"], seeds=4, trials=20, initial=2, retries=3)
-    for records in journals.values():
-        assert sorted(o.number for o in observations(records)) == list(range(22))
-        assert sum(r["kind"] == "charge" for r in records) == 4
-        assert not any(o.failed for o in observations(records))
+    for events in journals.values():
+        assert sorted(o.number for o in observations(events)) == list(range(22))
+        assert len(of_type(events, AdversaryReported)) == 4
+        assert not any(o.failed for o in observations(events))
 
 
 @pytest.mark.slow
@@ -177,7 +178,7 @@ def test_a_campaign_that_loses_a_node_is_complete(tmp_path):
 @pytest.mark.timeout(450)
 def test_a_parallel_study_that_loses_a_node_is_complete(tmp_path):
     journals = on_two_nodes(tmp_path, "lose", algorithms=["random"], trials=30, initial=2, retries=3, workers=2)
-    (records,) = journals.values()
-    assert sorted(o.number for o in observations(records)) == list(range(32))
-    assert sum(r["kind"] == "charge" for r in records) == 4
-    assert not any(o.failed for o in observations(records))
+    (events,) = journals.values()
+    assert sorted(o.number for o in observations(events)) == list(range(32))
+    assert len(of_type(events, AdversaryReported)) == 4
+    assert not any(o.failed for o in observations(events))

@@ -6,19 +6,20 @@ import os
 import subprocess
 import sys
 import time
+import zlib
 from pathlib import Path
 
 import pytest
 
 from orchestrator.campaign.lock import Lock
-from orchestrator.engine import journal
-from orchestrator.engine.journal import FileJournal, JournalError, Tail, encode, encode_all, read
+from orchestrator.engine.events import Header, StudyEnded, TrialFailed, TrialSuggested
+from orchestrator.engine.journal import FileJournal, JournalError, Tail, encode_all, read
 from orchestrator.errors import UserError
 
-RECORDS = [
-    {"kind": "header", "study": {"seed": 0}},
-    {"kind": "suggestion", "number": 0, "x": [0.1, 1 / 3]},
-    {"kind": "observation", "number": 0, "y": "nan", "note": "\u00e9\n"},
+EVENTS = [
+    Header("0123456789abcdef", {"seed": 0, "adversary": {"options": {"value": -math.inf}}}),
+    TrialSuggested(0, (0.1, 1 / 3), at=1.5),
+    TrialFailed(0, 0, "caf\u00e9\n", at=2.5),
 ]
 
 
@@ -26,19 +27,15 @@ RECORDS = [
 def path(tmp_path: Path) -> Path:
     path = tmp_path / "study.jsonl"
     written = FileJournal(path)
-    written.append(RECORDS[0])
-    written.append(*RECORDS[1:])
+    written.append(EVENTS[0])
+    written.append(*EVENTS[1:])
     written.close()
     return path
 
 
-def plain(records):
-    return [{k: v for k, v in r.items() if k != "seq"} for r in records]
-
-
 def test_what_is_written_is_read_back_to_the_last_bit(path):
-    assert plain(read(path)) == RECORDS
-    assert [r["seq"] for r in read(path)] == [0, 1, 2]
+    assert read(path) == EVENTS
+    assert [json.loads(line)["seq"] for line in path.read_text().splitlines()] == [0, 1, 2]
 
 
 def test_a_line_is_strict_json_that_a_person_can_read(path):
@@ -49,12 +46,6 @@ def test_a_line_is_strict_json_that_a_person_can_read(path):
         assert json.loads(line, parse_constant=refuse)["kind"]
 
 
-def test_non_finite_numbers_are_spelt():
-    assert [journal.to_json(v) for v in (1.5, math.inf, -math.inf, math.nan)] == [1.5, "inf", "-inf", "nan"]
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        encode(0, {"y": math.nan})
-
-
 def test_a_tail_torn_at_any_byte_is_cut_off_and_writing_goes_on(path):
     whole = path.read_bytes()
     start = whole[:-1].rfind(b"\n") + 1
@@ -62,8 +53,8 @@ def test_a_tail_torn_at_any_byte_is_cut_off_and_writing_goes_on(path):
     for cut in range(start, len(whole)):
         path.write_bytes(whole[:cut])
         reopened = FileJournal(path)
-        assert plain(reopened.records) == RECORDS[:2]
-        reopened.append(RECORDS[2])
+        assert reopened.events == EVENTS[:2]
+        reopened.append(EVENTS[2])
         reopened.close()
         assert path.read_bytes() == whole
         passed += 1
@@ -73,7 +64,7 @@ def test_a_tail_torn_at_any_byte_is_cut_off_and_writing_goes_on(path):
 def test_reading_leaves_a_torn_file_as_it_is(path):
     torn = path.read_bytes()[:-5]
     path.write_bytes(torn)
-    assert plain(read(path)) == RECORDS[:2]
+    assert read(path) == EVENTS[:2]
     assert path.read_bytes() == torn
 
 
@@ -105,13 +96,14 @@ def test_a_second_writer_is_kept_out_and_let_in_afterwards(path):
     FileJournal(path).close()
 
 
-def test_patience_outlasts_a_writer_that_is_about_to_leave(path):
+def test_the_lock_timeout_outlasts_a_writer_that_is_about_to_leave(path):
     leaving = subprocess.Popen(
         [
             sys.executable,
             "-c",
             f"""
 import time
+import zlib
 from pathlib import Path
 from orchestrator.engine.journal import FileJournal
 journal = FileJournal(Path({str(path)!r})); print("in", flush=True); time.sleep(1)""",
@@ -119,35 +111,37 @@ journal = FileJournal(Path({str(path)!r})); print("in", flush=True); time.sleep(
         stdout=subprocess.PIPE,
     )
     leaving.stdout.readline()
-    FileJournal(path, patience=20.0).close()
+    FileJournal(path, lock_timeout=20.0).close()
     leaving.wait()
 
 
 def test_a_repeated_append_is_written_once_and_a_stale_one_not_at_all(path):
     open_journal = FileJournal(path)
-    lines = encode_all(3, [{"kind": "failure"}, {"kind": "observation"}])
+    more = [TrialFailed(0, 1, "again", at=3.5), StudyEnded(0, at=4.5)]
+    lines = encode_all(3, more)
     open_journal.append_lines(lines, 3)
     open_journal.append_lines(lines, 3)
     open_journal.append_lines([lines[1]], 4)
-    with pytest.raises(JournalError, match="moved on to record 5"):
-        open_journal.append_lines(encode_all(4, [{"kind": "charge"}]), 4)
+    with pytest.raises(JournalError, match="moved on to event 5"):
+        open_journal.append_lines(encode_all(4, EVENTS[:1]), 4)
     with pytest.raises(JournalError, match="moved on"):
-        open_journal.append_lines(encode_all(9, [{"kind": "charge"}]), 9)
+        open_journal.append_lines(encode_all(9, EVENTS[:1]), 9)
     open_journal.close()
-    assert [r["kind"] for r in read(path)[3:]] == ["failure", "observation"]
+    assert read(path)[3:] == more
 
 
 def test_a_full_disk_is_one_line_with_the_path_and_leaves_a_readable_file(path):
     code = f"""
 import resource, signal
 from pathlib import Path
+from orchestrator.engine.events import TrialFailed
 from orchestrator.engine.journal import FileJournal, JournalError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 journal = FileJournal(Path({str(path)!r}))
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 try:
     while True:
-        journal.append({{"kind": "note", "text": "x" * 90}})
+        journal.append(TrialFailed(0, 0, "x" * 90, 0.0))
 except JournalError as error:
     print(error)
 """
@@ -160,7 +154,7 @@ except JournalError as error:
     assert len(read(path)) > 3
 
 
-def test_a_follower_sees_only_whole_records_and_each_once(path):
+def test_a_follower_sees_only_whole_events_and_each_once(path):
     whole = path.read_bytes()
     path.write_bytes(b"")
     tail, seen = Tail(path), []
@@ -169,7 +163,7 @@ def test_a_follower_sees_only_whole_records_and_each_once(path):
         seen += tail.fresh()
     path.write_bytes(whole)
     seen += tail.fresh()
-    assert plain(seen) == RECORDS
+    assert seen == EVENTS
     assert Tail(path.with_name("none")).fresh() == []
 
 
@@ -186,8 +180,17 @@ def test_appending_waits_for_the_disk_and_knows_what_that_cost(tmp_path, monkeyp
     monkeypatch.setattr(os, "fsync", lambda fd: (synced.append(fd), time.sleep(0.01)))
     opened = FileJournal(tmp_path / "j.jsonl")
     before = len(synced)
-    opened.append({"kind": "a"}, {"kind": "b"})
-    opened.append({"kind": "c"}, sync=False)
+    opened.append(*EVENTS[:2])
+    opened.append(EVENTS[2], sync=False)
     assert len(synced) == before + 1
     assert opened.seconds >= 0.01
     opened.close()
+
+
+def test_events_of_a_newer_version_are_refused_with_path_and_line(path):
+    lines = path.read_bytes().splitlines(keepends=True)
+    for kind, version in (("ruling", 1), ("failure", 2)):
+        body = json.dumps({"seq": 3, "kind": kind, "version": version}, separators=(",", ":")).encode()[1:]
+        path.write_bytes(b"".join(lines) + b'{"crc":"%08x",%s\n' % (zlib.crc32(body), body))
+        with pytest.raises(JournalError, match=rf"study.jsonl, line 4: written by another version.*'{kind}'"):
+            read(path)

@@ -9,7 +9,8 @@ from rich.console import Console
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
 from orchestrator.engine import runner
-from orchestrator.engine.history import records_of
+from orchestrator.engine.events import Event
+from orchestrator.engine.history import events_of
 from orchestrator.review.progress import Bars, Lines
 
 PLAN = {
@@ -24,19 +25,19 @@ PLAN = {
 
 class Ear:
     def __init__(self) -> None:
-        self.heard: dict[str, list[int]] = {}
+        self.heard: dict[str, list[Event]] = {}
         self.closed = 0
 
-    def on_records(self, study, records):
-        self.heard.setdefault(study.key, []).extend(r["seq"] for r in records)
+    def on_events(self, study, events):
+        self.heard.setdefault(study.key, []).extend(events)
 
     def close(self):
         self.closed += 1
 
 
 class Broken(Ear):
-    def on_records(self, study, records):
-        super().on_records(study, records)
+    def on_events(self, study, events):
+        super().on_events(study, events)
         raise ConnectionError("the server is down")
 
 
@@ -46,8 +47,8 @@ def start(folder: Path, **changes) -> Run:
 
 def test_a_listener_hears_every_record_once_and_a_broken_one_is_dropped(tmp_path):
     run, ear, broken = start(tmp_path), Ear(), Broken()
-    assert runner.execute(run, ray=False, listeners=[broken, ear]) == runner.Ending()
-    assert ear.heard == {s.key: list(range(len(records_of(run, s)))) for s in run.studies}
+    assert runner.execute(run, ray=False, listeners=[broken, ear]) == runner.RunOutcome()
+    assert ear.heard == {s.key: events_of(run, s) for s in run.studies}
     assert ear.closed == 1
     assert len(broken.heard) == 1, "it failed once and was not asked again"
 
@@ -57,7 +58,7 @@ def test_on_resume_a_listener_hears_the_past_first(tmp_path):
     runner.execute(run, ray=False)
     ear = Ear()
     runner.execute(Run.open(tmp_path, "w"), ray=False, listeners=[ear])
-    assert ear.heard == {s.key: list(range(len(records_of(run, s)))) for s in run.studies}
+    assert ear.heard == {s.key: events_of(run, s) for s in run.studies}
 
 
 def test_lines_tell_how_each_study_ended(tmp_path):

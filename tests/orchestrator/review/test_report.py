@@ -12,8 +12,7 @@ from small_runs import finished
 
 from objectives import make_objective
 from orchestrator.campaign.runs import Run
-from orchestrator.engine.history import records_of
-from orchestrator.engine.journal import observations
+from orchestrator.engine.history import observations_of
 from orchestrator.review.files import current_files, write_files
 from orchestrator.review.page import page_data
 from orchestrator.review.report import (
@@ -114,7 +113,7 @@ def test_beliefs_told_again_are_those_that_were_lived(run: Run) -> None:
     history = {h.study.algorithm.label: h for h in Report.of(run).histories}
     assert set(history) == {"gp-ucb", "a2-rcgp-ucb"}
     lived = history["a2-rcgp-ucb"]
-    seen = observations(records_of(run, lived.study))
+    seen = observations_of(run, lived.study)
     assert lived.beliefs[-1].weights.tolist() == [o.weight for o in seen]
     assert [b.told for b in lived.beliefs] == list(range(4, 13))
     truth = lived.truth()

@@ -8,6 +8,7 @@ import pytest
 
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
+from orchestrator.engine.events import Observation, SessionStarted, StudyEnded
 from orchestrator.engine.journal import encode_all
 from orchestrator.engine.runner import execute, start
 from orchestrator.review.timing import PARTS, run_table, study_table, timed
@@ -78,13 +79,13 @@ def test_a_session_that_broke_off_counts_as_far_as_it_came_and_sessions_add(run:
 def test_several_workers_count_as_the_average_one(run: Run) -> None:
     study = run.studies[0]
     parallel = Run(run.folder, Campaign.from_dict(SLOW | {"workers": 4}))
-    records = [
-        {"kind": "session", "journal": 0.0, "at": 0.0},
-        *({"kind": "observation", "seconds": 2.0, "at": float(i)} for i in range(1, 5)),
-        {"kind": "end", "journal": 0.5, "at": 4.0},
+    events = [
+        SessionStarted("here", 1, 0.0, at=0.0),
+        *(Observation(i, (0.5,), 1.0, 1.0, 1.0, seconds=2.0, at=float(i)) for i in range(1, 5)),
+        StudyEnded(1, at=4.0, journal_seconds=0.5),
     ]
     parallel.journals.mkdir(exist_ok=True)
-    parallel.journal(study).write_bytes(b"".join(encode_all(0, records)))
+    parallel.journal(study).write_bytes(b"".join(encode_all(0, events)))
     row = next(study_table(parallel).itertuples())
     assert (row.wall, row.evaluate, row.journal, row.other) == (4.0, 2.0, 0.5, 1.5)
 
