@@ -35,8 +35,9 @@ def take_lock(fd: int, path: Path, timeout: float) -> None:
 def close_lock(fd: int) -> None:
     """Close a file and let the next one in."""
     _held.discard(fd)
-    fcntl.flock(fd, fcntl.LOCK_UN)  # closing is not enough while a child that was just made still shares the file
-    os.close(fd)
+    with suppress(OSError):  # an objective in this process may have closed it
+        fcntl.flock(fd, fcntl.LOCK_UN)  # closing is not enough while a child that was just made still shares the file
+        os.close(fd)
 
 
 def _forget_in_child() -> None:

@@ -14,10 +14,10 @@ import numpy as np
 from objectives import Objective
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
-from orchestrator.engine.events import Observation
 from orchestrator.engine.build import build_adversary
-from orchestrator.plain import to_strict_json
+from orchestrator.engine.events import Observation
 from orchestrator.experiments import KIND
+from orchestrator.plain import to_strict_json
 from orchestrator.tracking.charts import COLOUR, colours
 
 RUN, STUDY, TRIAL = "orchestrate.run", "orchestrate.study", "orchestrate.trial"
