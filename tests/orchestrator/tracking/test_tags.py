@@ -2,7 +2,7 @@
 
 from mixed import Mixed
 
-from orchestrator.campaign.study import Observation
+from orchestrator.engine.events import Observation
 from orchestrator.tracking.tags import clean, trial_params
 
 
