@@ -227,25 +227,25 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
     """Run with live progress, then report; say how to resume when something stopped it."""
     from rich.console import Console
 
-    from orchestrator.engine import runner
     from orchestrator.review.progress import progress
-    from orchestrator.review.timing import timed
-    from orchestrator.tracking.follower import tracked
+    from orchestrator.session import conduct
 
-    console = Console()
+    console, unwritten = Console(), False
     again = f"orchestrate resume {run.name}" + (f" --root {root}" if root else "") + (" --no-ray" if no_ray else "")
     console.print(f"{run.name}: {len(run.studies)} studies in {run.folder}", highlight=False)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def report(follower: "Follower | None") -> None:
+        nonlocal unwritten
+        unwritten = _try_report(run)
+        typer.echo(f"{'journals':>8}: {run.journals}")
+        if follower is not None:
+            typer.echo(f"{'MLflow':>8}: writing the rest; Ctrl-C leaves it for 'orchestrate sync {run.name}'")
+
     try:
-        with timed(run, STARTED) as mark, tracked(run) as follower:
-            mark("running")
-            ending = runner.execute(run, ray=not no_ray, address=address, listeners=[progress(run, console)])
-            mark("ran")
-            unwritten = _try_report(run)
-            mark("reported")
-            typer.echo(f"{'journals':>8}: {run.journals}")
-            if follower is not None:
-                typer.echo(f"{'MLflow':>8}: writing the rest; Ctrl-C leaves it for 'orchestrate sync {run.name}'")
+        ending, follower = conduct(
+            run, ray=not no_ray, address=address, listeners=[progress(run, console)], started=STARTED, report=report
+        )
     except KeyboardInterrupt:
         console.print(f"Interrupted; nothing is lost. Continue with: {again}", highlight=False)
         raise typer.Exit(130) from None

@@ -1,7 +1,7 @@
-"""One session of a run: its studies executed while MLflow follows and the clock is kept."""
+"""One session of a run: its studies executed while MLflow follows and the clock is kept, then reported."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +9,12 @@ from pandas import DataFrame
 
 from orchestrator.campaign.campaign import Campaign, find
 from orchestrator.campaign.runs import Run, storage_root
+from orchestrator.engine.fleet import RunOutcome
 from orchestrator.engine.runner import execute, start
 from orchestrator.engine.watch import Listener
-from orchestrator.review.report import trials_frame
-from orchestrator.review.timing import timed
-from orchestrator.tracking.follower import tracked
+from orchestrator.review.regret import trials_frame
+from orchestrator.review.timing import COMPLETE, FAILED, OUT_OF_TIME, timed
+from orchestrator.tracking.follower import Follower, tracked
 
 
 def run(
@@ -48,6 +49,28 @@ def resume(
     return _finish(Run.open(storage_root(root), name), ray=ray, address=address, listeners=listeners)
 
 
+def conduct(
+    run: Run,
+    *,
+    ray: bool = True,
+    address: str | None = None,
+    listeners: Sequence[Listener] = (),
+    started: float | None = None,
+    report: Callable[[Follower | None], None] = lambda follower: None,
+) -> tuple[RunOutcome, Follower | None]:
+    """Take a run as far as it goes, then call `report` while MLflow catches up; returns how it ended and who followed it.
+
+    `started` is when the session began, in seconds since 1970, where that was before this call.
+    """
+    with timed(run, started) as marks, tracked(run) as follower:
+        marks("running")
+        ending = execute(run, ray=ray, address=address, listeners=listeners)
+        marks("ran", FAILED if ending.errors else OUT_OF_TIME if ending.out_of_time else COMPLETE)
+        report(follower)
+        marks("reported")
+    return ending, follower
+
+
 def _load(
     campaign: Campaign | Mapping[str, Any] | str | Path, overrides: Mapping[str, Any]
 ) -> tuple[Campaign, list[str]]:
@@ -60,11 +83,7 @@ def _load(
 
 
 def _finish(run: Run, **options: Any) -> DataFrame:
-    with timed(run) as mark, tracked(run):
-        mark("running")
-        ending = execute(run, **options)
-        mark("ran")
-        mark("reported")
+    ending, _ = conduct(run, **options)
     if ending.errors:
         raise RuntimeError("; ".join(f"{key}: {reason}" for key, reason in ending.errors.items()))
     return trials_frame(run)

@@ -1,4 +1,4 @@
-"""Figures for paper: PNG and PDF, colour-blind safe, told apart in grey by their dashes."""
+"""Figures for paper: PNG and PDF, colour-blind safe, told apart in grey by their dashes. Trials are numbered from 0."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -9,13 +9,15 @@ import numpy as np
 from pandas import DataFrame
 
 from orchestrator.review.axes import labels, scale_of, ticks
-from orchestrator.review.report import Report, band_curves
+from orchestrator.review.foreign import ForeignReport
+from orchestrator.review.posterior import History
+from orchestrator.review.regret import REGRETS, band_curves
+from orchestrator.review.report import Report
+from orchestrator.review.scale import drawable, value_range
+from rcgp import SUSPECT_WEIGHT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-    from orchestrator.review.foreign import ForeignReport
-    from orchestrator.review.posterior import History
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B")
 """Okabe and Ito's colours, which people with any colour vision tell apart; black and yellow left out for dark pages."""
@@ -30,7 +32,6 @@ STYLE: Any = {
     "pdf.fonttype": 42,
     "savefig.dpi": 200,
 }
-REGRETS = {"cumulative_regret": "cumulative regret", "simple_regret": "simple regret"}
 LEARNING = {"best_so_far": "best true value so far"}
 
 
@@ -39,7 +40,7 @@ def write_figures(report: Report) -> list[Path]:
     return save_figures(_figures(report), report.folder)
 
 
-def write_learning(report: "ForeignReport") -> list[Path]:
+def write_learning(report: ForeignReport) -> list[Path]:
     """Draw what is known of runs that others made: what they reported, and the best so far."""
     return save_figures((("learning", _learning_figure(r)) for r in [report]), report.folder)
 
@@ -63,11 +64,22 @@ def save_figures(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[
 
 
 def _figures(report: Report) -> "Iterator[tuple[str, Figure]]":
-    yield "regret", curves_figure(report.frame, report.initial, REGRETS)
-    if report.objective.optimum is None:
-        yield "learning", curves_figure(report.frame, report.initial, LEARNING)
+    if not report.table.empty:
+        yield "regret", curves_figure(report.frame, report.initial, known_regrets(report.frame))
+        if report.objective.optimum is None:
+            yield "learning", curves_figure(report.frame, report.initial, LEARNING)
     if report.histories:
         yield "posterior", _posterior_figure(report.histories)
+
+
+def known_regrets(frame: DataFrame) -> dict[str, str]:
+    """The two regrets to draw: the sum, and that of what is handed over; where that is not known, of the best tried."""
+    second = (
+        "recommended_regret"
+        if "recommended_regret" in frame and frame["recommended_regret"].notna().any()
+        else "simple_regret"
+    )
+    return {name: REGRETS[name] for name in ("cumulative_regret", second)}
 
 
 def curves_figure(frame: DataFrame, initial: int, columns: dict[str, str]) -> "Figure":
@@ -92,23 +104,23 @@ def _even(labels: int, most: int) -> int:
 
 
 def _draw_bands(axis: Any, frame: DataFrame, initial: int, column: str) -> None:
-    chosen = frame[frame["number"] >= initial]
-    for i, (label, band) in enumerate(band_curves(chosen, column)):
-        steps, color = band.index.to_numpy() - initial + 1, PALETTE[i % len(PALETTE)]
-        axis.plot(steps, band["mean"], label=label, color=color, linestyle=DASHES[i % len(DASHES)], linewidth=1.4)
-        axis.fill_between(steps, band["low"], band["high"], color=color, alpha=0.18, linewidth=0)
+    for i, (label, band) in enumerate(band_curves(frame, initial, column)):
+        numbers, color = band.index.to_numpy(), PALETTE[i % len(PALETTE)]
+        mean, low, high = (drawable(band[name].to_numpy()) for name in ("mean", "low", "high"))
+        axis.plot(numbers, mean, label=label, color=color, linestyle=DASHES[i % len(DASHES)], linewidth=1.4)
+        axis.fill_between(numbers, low, high, color=color, alpha=0.18, linewidth=0)
     axis.margins(x=0.01)
 
 
-def _learning_figure(report: "ForeignReport") -> "Figure":
+def _learning_figure(report: ForeignReport) -> "Figure":
     from matplotlib import pyplot as plt
 
     figure, axis = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
     frame, (low, high) = report.frame, report.range
     for i, (column, label) in enumerate(report.CURVES.items()):
         axis.plot(frame["number"], frame[column].clip(low, high), DASHES[i], color=PALETTE[1 - i], label=label)
-    doubted = frame["weight"] < 1.0
-    for chosen, marker, color, label in ((~doubted, "o", PALETTE[0], "run"), (doubted, "^", PALETTE[4], "doubted run")):
+    suspect = frame["weight"] < SUSPECT_WEIGHT
+    for chosen, marker, color, label in ((~suspect, "o", PALETTE[0], "run"), (suspect, "^", PALETTE[4], "suspect run")):
         axis.scatter(frame["number"][chosen], frame["value"][chosen].clip(low, high), s=16, marker=marker, color=color,
                      edgecolor="white", linewidth=0.4, label=label)  # fmt: skip
     axis.set(xlabel="run", ylabel=report.metric)
@@ -116,7 +128,7 @@ def _learning_figure(report: "ForeignReport") -> "Figure":
     return figure
 
 
-def _posterior_figure(histories: "Sequence[History]") -> "Figure":
+def _posterior_figure(histories: Sequence[History]) -> "Figure":
     """What each algorithm believed in the end, side by side."""
     from matplotlib import pyplot as plt
 
@@ -131,39 +143,38 @@ def _posterior_figure(histories: "Sequence[History]") -> "Figure":
     return figure
 
 
-def _title(history: "History", histories: "Sequence[History]") -> str:
+def _title(history: History, histories: Sequence[History]) -> str:
     algorithm, adversary = history.study.algorithm.label, history.study.adversary.label
     several = len({h.study.adversary.label for h in histories}) > 1
     return f"{algorithm} ({adversary})" if several else algorithm
 
 
-def _axis_values(history: "History", dimension: int) -> Any:
+def _axis_values(history: History, dimension: int) -> Any:
     return np.array(ticks(history.objective.space.parameters[dimension], np.unique(history.grid[:, dimension])))
 
 
-def _tried(history: "History", dimension: int) -> Any:
+def _tried(history: History, dimension: int) -> Any:
     """Where the trials stand on an axis."""
     parameter = history.objective.space.parameters[dimension]
     return np.array(labels(parameter, history.rows[f"param.{parameter.name}"].tolist()))
 
 
-def _draw_line(axis: Any, history: "History") -> None:
+def _draw_line(axis: Any, history: History) -> None:
     """The posterior over one parameter; lies beyond the edge are shown at the edge."""
-    (name,), x, belief = history.objective.space.names, _axis_values(history, 0), history.beliefs[-1]
-    axis.fill_between(x, belief.mean - 2 * belief.std, belief.mean + 2 * belief.std, alpha=0.2, linewidth=0)
-    axis.plot(x, belief.mean, label="posterior mean ± 2 s.d.", linewidth=1.4)
+    (name,), x, posterior = history.objective.space.names, _axis_values(history, 0), history.posteriors[-1]
+    mean, spread = drawable(posterior.mean), drawable(2 * posterior.std)
+    axis.fill_between(x, mean - spread, mean + spread, alpha=0.2, linewidth=0)
+    axis.plot(x, mean, label="posterior mean ± 2 s.d.", linewidth=1.4)
     truth = history.truth()
-    shown = belief.mean if truth is None else truth
     if truth is not None:
-        axis.plot(x, truth, "--", color="0.4", label="true function", linewidth=1)
-    edge = 0.25 * (shown.max() - shown.min())
-    low, high = shown.min() - edge, shown.max() + edge
+        axis.plot(x, drawable(truth), "--", color="0.4", label="true function", linewidth=1)
+    low, high = value_range(mean if truth is None else truth)
     _draw_points(axis, history, _tried(history, 0), history.rows["y"].clip(low, high).to_numpy())
     axis.set(xlabel=name, ylim=(low - 0.03 * (high - low), high + 0.03 * (high - low)))
 
 
-def _draw_points(axis: Any, history: "History", x: Any, y: Any) -> None:
-    lies, suspects = history.rows["corrupted"].to_numpy(), history.beliefs[-1].weights < 1.0
+def _draw_points(axis: Any, history: History, x: Any, y: Any) -> None:
+    lies, suspects = history.rows["corrupted"].to_numpy(), history.posteriors[-1].weights < SUSPECT_WEIGHT
     groups = (
         (~lies & ~suspects, "o", PALETTE[0], "trusted"),
         (~lies & suspects, "^", PALETTE[4], "honest, suspected"),
@@ -176,17 +187,15 @@ def _draw_points(axis: Any, history: "History", x: Any, y: Any) -> None:
         )
 
 
-def _draw_surface(axis: Any, history: "History") -> None:
+def _draw_surface(axis: Any, history: History) -> None:
     """The posterior mean over two parameters, and where trials were made."""
     first, second = history.objective.space.parameters
     x, y = _axis_values(history, 0), _axis_values(history, 1)
-    mean = history.beliefs[-1].mean.reshape(len(x), len(y)).T
+    mean = np.ma.masked_invalid(drawable(history.posteriors[-1].mean)).reshape(len(x), len(y)).T
     if history.objective.space.continuous:
         axis.contourf(x, y, mean, levels=20, cmap="cividis")
-    else:
-        axis.pcolormesh(
-            x, y, mean, shading="nearest", cmap="cividis"
-        )  # between values that can be tried there is nothing
+    else:  # between values that can be tried there is nothing
+        axis.pcolormesh(x, y, mean, shading="nearest", cmap="cividis")
     _draw_points(axis, history, _tried(history, 0), _tried(history, 1))
     axis.set(xlabel=first.name, ylabel=second.name)
     if scale_of(first) == "log":

@@ -4,9 +4,11 @@ from pathlib import Path
 
 from orchestrator.review.figures import write_figures, write_learning
 from orchestrator.review.foreign import ForeignReport
-from orchestrator.review.page import Film, foreign_data, write_html, write_page
+from orchestrator.review.foreign_page import foreign_data
+from orchestrator.review.page import Film, page_data
 from orchestrator.review.posterior import points_of
 from orchestrator.review.report import Report
+from orchestrator.review.webpage import write_html
 
 
 def write_files(report: Report | ForeignReport) -> list[Path]:
@@ -24,19 +26,20 @@ def current_files(report: Report) -> list[Path]:
 
 
 def _write_own(report: Report) -> list[Path]:
-    table = report.folder / "regret.csv"
-    report.table.to_csv(table, index=False)
+    tables = {"regret.csv": report.table, "trials.csv": report.frame}
+    for name, table in tables.items():
+        table.to_csv(report.folder / name, index=False)
     film = write_film(report)
     figures = write_figures(report)
-    page = write_page(report, film)
-    return [page, table, *figures, *([film.path] if film else [])]
+    page = write_html(report.folder, page_data(report, film))
+    return [page, *(report.folder / name for name in tables), *figures, *([film.path] if film else [])]
 
 
 def _write_foreign(report: ForeignReport) -> list[Path]:
     table = report.folder / "runs.csv"
     report.frame.to_csv(table, index=False)
     figures = write_learning(report)
-    return [write_html(report.folder, report.name, foreign_data(report)), table, *figures]
+    return [write_html(report.folder, foreign_data(report)), table, *figures]
 
 
 def write_film(report: Report) -> Film | None:

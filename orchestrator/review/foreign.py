@@ -15,11 +15,12 @@ from pandas import DataFrame, Series
 
 from orchestrator.errors import UserError, did_you_mean
 from orchestrator.experiments import ABOUT, PARAMETER
+from orchestrator.review.scale import value_range
 from orchestrator.search.dimensions import Choice, Dimension, Number
 from orchestrator.search.settings import Settings
 from orchestrator.search.warmstart import is_blank
 from orchestrator.trials import is_time_to_update
-from rcgp import Optimizer
+from rcgp import SUSPECT_WEIGHT, Optimizer
 
 Array = NDArray[np.float64]
 SIGNS = {"max": 1.0, "min": -1.0}
@@ -43,7 +44,7 @@ class ForeignReport:
     dimensions: tuple[Dimension, ...]
     believed: int | None
     """The row that the model believes best, where there is a model."""
-    CURVES: ClassVar[dict[str, str]] = {"best_so_far": "best as reported", "best_believed": "best without doubted runs"}
+    CURVES: ClassVar[dict[str, str]] = {"best_so_far": "best as reported", "best_believed": "best without suspects"}
 
     @classmethod
     def of(cls, name: str, runs: DataFrame, metric: str | None, mode: str | None, folder: Path) -> "ForeignReport":
@@ -54,15 +55,13 @@ class ForeignReport:
         dimensions = tuple(dimensions_of(frame[frame["value"].notna()]))
         frame["weight"], frame["expected"], believed = judge(frame, dimensions, sign)
         frame["best_so_far"] = sign * np.fmax.accumulate(sign * _finite(frame["value"]))
-        frame["best_believed"] = sign * np.fmax.accumulate(
-            sign * _finite(frame["value"].where(~(frame["weight"] < 1.0)))
-        )
+        frame["best_believed"] = sign * np.fmax.accumulate(sign * _finite(_trusted(frame)))
         return cls(name, metric, str(mode), frame, folder, dimensions, believed)
 
     @cached_property
     def suspects(self) -> DataFrame:
-        """The runs that are doubted, least believed first."""
-        return self.frame[self.frame["weight"] < 1.0].sort_values("weight", kind="stable")
+        """The runs under suspicion, least trusted first."""
+        return self.frame[self.frame["weight"] < SUSPECT_WEIGHT].sort_values("weight", kind="stable")
 
     @property
     def parameters(self) -> list[str]:
@@ -72,16 +71,13 @@ class ForeignReport:
     @property
     def range(self) -> tuple[float, float]:
         """Bounds of the values worth seeing: a lie of a million must not flatten all others."""
-        trusted = _finite(self.frame["value"].where(~(self.frame["weight"] < 1.0)))
-        values = trusted if np.isfinite(trusted).any() else _finite(self.frame["value"])
-        low, high = float(np.nanmin(values)), float(np.nanmax(values))
-        edge = 0.25 * (high - low) or 1.0
-        return low - edge, high + edge
+        trusted = _finite(_trusted(self.frame))
+        return value_range(trusted if np.isfinite(trusted).any() else _finite(self.frame["value"]))
 
     @property
     def caption(self) -> str:
         """What came out, in one line."""
-        found = f"{len(self.frame)} runs, {len(self.suspects)} of them doubted"
+        found = f"{len(self.frame)} runs, {len(self.suspects)} of them suspect"
         if self.believed is None:
             return found
         best = self.frame.loc[self.believed]
@@ -89,17 +85,14 @@ class ForeignReport:
 
     @property
     def shown(self) -> DataFrame:
-        """The doubted runs, for people."""
-        return self.table(self.suspects)
+        """The suspect runs, for people."""
+        return self.table(self.suspects).map(_text)
 
     def table(self, rows: DataFrame) -> DataFrame:
         """Runs with their parameters, what they reported and how far that is believed."""
-        shown = rows[["number", "run"]].copy()
-        for name in self.parameters:
-            shown[name] = [_text(v) for v in rows[PARAMETER + name]]
-        for title, column in ((self.metric, "value"), ("expected", "expected"), ("weight", "weight")):
-            shown[title] = [_text(v) for v in rows[column]]
-        return shown
+        titles = {"number": "number", "run": "run"} | {PARAMETER + name: name for name in self.parameters}
+        titles |= {"value": self.metric, "expected": "expected", "weight": "weight"}
+        return rows[list(titles)].set_axis(list(titles.values()), axis=1)
 
     def described(self) -> dict[str, Any]:
         """What was read, and what the model could learn from."""
@@ -138,6 +131,11 @@ def _ordered(runs: DataFrame, metric: str) -> DataFrame:
     about = {"number": ordered.index, "run": ordered[ABOUT + "name"], "status": ordered[ABOUT + "status"]}
     frame = DataFrame(about | {"value": ordered[metric].astype(float)})
     return frame.join(ordered[sorted(c for c in ordered.columns if c.startswith(PARAMETER))])
+
+
+def _trusted(frame: DataFrame) -> "Series[float]":
+    """The values of the runs that are no suspects; NaN for the others."""
+    return frame["value"].where(~(frame["weight"] < SUSPECT_WEIGHT))
 
 
 def _finite(values: "Series[float]") -> Array:
@@ -184,19 +182,17 @@ def judge(frame: DataFrame, dimensions: Sequence[Dimension], sign: float) -> tup
         optimizer.tell(x, sign * y)
         if is_time_to_update(told):
             optimizer.update()
-    belief = optimizer.posterior(points).mean
-    weights[measured], expected[measured] = optimizer.weights(), sign * belief
+    mean = optimizer.posterior(points).mean
+    weights[measured], expected[measured] = optimizer.weights(), sign * mean
     for suspect in optimizer.suspects():
         expected[measured[suspect.index]] = sign * suspect.expected
-    return weights, expected, int(measured[_believed_best(optimizer, belief)])
+    return weights, expected, int(measured[_believed_best(optimizer, mean)])
 
 
-def _believed_best(optimizer: Optimizer, belief: Array) -> int:
-    """The optimizer's recommendation, unless that run itself is doubted: then the best of those that are not."""
-    weights, best = optimizer.weights(), optimizer.recommend()
-    if weights[best] == 1.0 or (weights < 1.0).all():
-        return best
-    return int(np.argmax(np.where(weights == 1.0, belief, -np.inf)))
+def _believed_best(optimizer: Optimizer, mean: Array) -> int:
+    """The optimizer's recommendation, unless that run itself is a suspect: then the best of those that are not."""
+    trusted, best = optimizer.weights() >= SUSPECT_WEIGHT, optimizer.recommend()
+    return best if trusted[best] or not trusted.any() else int(np.argmax(np.where(trusted, mean, -np.inf)))
 
 
 def _point(row: Mapping[Any, Any], dimensions: Sequence[Dimension]) -> Array:

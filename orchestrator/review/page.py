@@ -1,40 +1,41 @@
-"""The report as one page: no server, no network, light and dark. This file gathers its data; page.html draws it."""
+"""What the page shows of a campaign."""
 
 import base64
-import json
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import yaml
 from pandas import DataFrame, Series
 
 from orchestrator.campaign.study import Study
+from orchestrator.review import timing
+from orchestrator.review.answer import Answer, Recommendation
 from orchestrator.review.axes import labels, scale_of, ticks
-from orchestrator.review.figures import PALETTE
+from orchestrator.review.facts import campaign_yaml, facts
+from orchestrator.review.forensics import VERDICTS, forensics, forensics_table
+from orchestrator.review.parameters import importance
 from orchestrator.review.posterior import History
-from orchestrator.review.report import (
-    Report,
-    band_curves,
-    forensics,
-    forensics_table,
-    latex,
-    markdown,
-    printable,
-)
+from orchestrator.review.ranking import BASELINE, printable
+from orchestrator.review.regret import band_curves
+from orchestrator.review.report import Report
+from orchestrator.review.scale import short, value_range
+from orchestrator.review.tables import latex, markdown
+from orchestrator.review.webpage import Data, columns, table
+from rcgp import SUSPECT_WEIGHT
 
-if TYPE_CHECKING:
-    from orchestrator.review.foreign import ForeignReport
-
-DARK_PALETTE = ("#5AB0E6", "#FF8A4C", "#35C79B", "#E79AC6", "#F5BD45", "#9AD4F7", "#B5B5B5")
 CHARTS = {
     "cumulative_regret": ("Cumulative regret", "sum of (maximum - true value)"),
-    "simple_regret": ("Simple regret", "maximum - best true value so far"),
+    "recommended_regret": ("Recommended regret", "maximum - true value of what would be handed over"),
+    "simple_regret": ("Best tried regret", "maximum - best true value so far"),
     "best_so_far": ("Learning curve", "best true value so far"),
 }
+TRIALS_SHOWN = 20_000
+"""More than this make a page that no browser likes."""
+POINTS_SHOWN = 2_000
+"""Points of one slice."""
 
 
 @dataclass(frozen=True)
@@ -47,156 +48,204 @@ class Film:
     value: float
 
 
-def write_page(report: Report, film: Film | None = None) -> Path:
-    """Write report.html and return its path."""
-    return write_html(report.folder, report.name, page_data(report, film))
-
-
-def write_html(folder: Path, name: str, data: dict[str, Any]) -> Path:
-    """The page that draws the data, as one file."""
-    from plotly.offline import get_plotlyjs
-
-    page = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
-    parts = {
-        "__TITLE__": name.replace("&", "&amp;").replace("<", "&lt;"),
-        "__PLOTLY__": get_plotlyjs(),
-        "__PALETTES__": json.dumps({"light": PALETTE, "dark": DARK_PALETTE}),
-        "__DATA__": json.dumps(data, allow_nan=False, separators=(",", ":")).replace("</", "<\\/"),
-    }
-    for mark, text in parts.items():
-        page = page.replace(mark, text, 1)
-    path = folder / "report.html"
-    path.write_text(page, encoding="utf-8")
-    return path
-
-
-def page_data(report: Report, film: Film | None = None) -> dict[str, Any]:
+def page_data(report: Report, film: Film | None = None) -> Data:
     """Everything the page shows, as strict JSON data."""
     return {
         "name": report.name,
         "description": report.description,
+        "state": report.state,
+        "answer": None if report.answer is None else _answer(report, report.answer),
         "cards": _cards(report),
-        "series": [label for label, _ in band_curves(report.frame, "cumulative_regret")],
-        "regret": _regret(report),
-        "final": _final(report),
+        "series": [label for label, _ in band_curves(report.frame, report.initial, "cumulative_regret")],
+        "regret": None if report.table.empty else _regret(report),
+        "final": None if report.table.empty else _final(report),
         "forensics": _forensics(report.frame),
         "posterior": _posterior(report) if report.histories else None,
+        "slices": _slices(report) if report.objective.dim > 2 else None,
+        "trials": _trials(report),
         "film": None if film is None else _film(film),
-        "campaign": yaml.safe_dump(_described(report.studies), sort_keys=False, default_flow_style=None),
+        "about": _about(report),
     }
+
+
+# --- what to use ------------------------------------------------------------------------------------------------------
+
+
+def _answer(report: Report, answer: Answer) -> Data:
+    use, plain = answer.use, answer.plain
+    study = use.study
+    told = f"{study.algorithm.label}, seed {study.seed}, trial {use.number}. Believed value {use.believed}; {use.supported}."
+    return {
+        "title": "Use this" if use.done >= study.total else f"Use this, as of {use.done} of {study.total} trials",
+        "parameters": [[name, _text(value)] for name, value in use.parameters.items()],
+        "text": f"{told} {_truth(report, use)}".strip(),
+        "plain": None
+        if plain is None
+        else f"{BASELINE}, which trusts every result, would hand over {_told(report, plain)}",
+        "forms": {"YAML": answer.yaml(), "Python": answer.python()},
+    }
+
+
+def _told(report: Report, other: Recommendation) -> str:
+    point = ", ".join(f"{name} = {_text(value)}" for name, value in other.parameters.items())
+    return f"{point}: believed {other.believed}. {_truth(report, other)}".strip()
+
+
+def _truth(report: Report, use: Recommendation) -> str:
+    """What it is really worth, where somebody knows better than the report."""
+    if math.isnan(use.true) or not (report.objective.optimum or use.true != use.reported):
+        return ""
+    best = report.objective.optimum
+    return f"Its true value is {use.true:.4g}" + (f", the maximum {best.value:.4g}." if best else ".")
+
+
+def _text(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+# --- what came out ----------------------------------------------------------------------------------------------------
 
 
 def _cards(report: Report) -> list[dict[str, str]]:
-    table, figures = report.headline, forensics_table(report.frame)
-    first, several = table.iloc[0], report.table["adversary"].nunique() > 1
-    under = f" under {first['adversary']}" if several else ""
-    cards = [{"value": str(first["algorithm"]), "label": f"least cumulative regret{under}"}]
-    if "to_baseline_mean" in table and first["to_baseline_mean"] < 0:
-        ratio = (first["cumulative_regret_mean"] - first["to_baseline_mean"]) / first["cumulative_regret_mean"]
-        cards.append({"value": f"{ratio:.1f} times less", "label": "than gp-ucb, which trusts every result"})
-    counts = figures.groupby("algorithm", sort=False)[["lies", "caught", "suspects"]].sum()
+    cards = [*_leader_cards(report), *_lie_cards(report.frame)]
+    studies, failed = report.frame["study"].nunique(), int(report.frame["failed"].sum())
+    far = f"{report.done:,} trials" if not report.state else f"{report.done:,} of {report.total:,}"
+    label = f"in {studies} {'study' if studies == 1 else 'studies'}, {failed} failed"
+    return [*cards, {"value": far, "label": label if not report.state else f"trials so far, {label}"}]
+
+
+def _leader_cards(report: Report) -> list[dict[str, str]]:
+    """Who regrets least, and how much less than plain GP-UCB; nothing is claimed before there is something to compare."""
+    rows = report.headline
+    if not report.leaders or len(rows) == 1:
+        return []
+    under = f" under {rows['adversary'].iloc[0]}" if report.table["adversary"].nunique() > 1 else ""
+    if len(report.leaders) > 1:
+        return [{"value": "no clear winner", "label": f"{' and '.join(report.leaders)} regret about as little{under}"}]
+    first = rows[rows["algorithm"] == report.leaders[0]].iloc[0]
+    seeds = f", wins in {first['wins']} of {first['seeds']} seeds" if first["seeds"] > 1 else ""
+    return [
+        {"value": str(first["algorithm"]), "label": f"least cumulative regret{under}{seeds}"},
+        *_ratio_card(rows, first),
+    ]
+
+
+def _ratio_card(rows: DataFrame, first: "Series[Any]") -> list[dict[str, str]]:
+    plain = rows.loc[rows["algorithm"] == BASELINE, "cumulative_regret_mean"]
+    least = float(first["cumulative_regret_mean"])
+    if plain.empty or not 0.0 < least < float(plain.iloc[0]) < math.inf:
+        return []
+    return [
+        {"value": f"{plain.iloc[0] / least:,.1f} times less", "label": f"than {BASELINE}, which trusts every result"}
+    ]
+
+
+def _lie_cards(frame: DataFrame) -> list[dict[str, str]]:
+    counts = forensics_table(frame).groupby("algorithm", sort=False)[["lies", "caught", "suspects"]].sum()
     finder = counts.sort_values("caught", ascending=False, kind="stable").iloc[0]
-    if finder["lies"]:
-        cards.append({"value": f"{finder['caught']} of {finder['lies']} lies", "label": _found(finder)})
-    trials, studies = len(report.frame), report.frame["study"].nunique()
-    cards.append(
-        {"value": f"{trials:,} trials", "label": f"in {studies} studies, {report.frame['failed'].sum()} failed"}
-    )
-    return cards
-
-
-def _found(finder: "Series[Any]") -> str:
+    if not finder["lies"]:
+        return []
     alarms = finder["suspects"] - finder["caught"]
-    if not finder["caught"]:
-        return "found by any algorithm"
-    return f"found by {finder.name}, with {alarms} false alarm" + ("" if alarms == 1 else "s")
+    found = f"found by {finder.name}, with {alarms} false alarm" + ("" if alarms == 1 else "s")
+    label = found if finder["caught"] else "found by any algorithm"
+    return [{"value": f"{finder['caught']} of {finder['lies']} lies", "label": label}]
 
 
-def _regret(report: Report) -> dict[str, Any]:
-    chosen = report.frame[report.frame["number"] >= report.initial]
+def _regret(report: Report) -> Data:
     known = report.objective.optimum is not None
-    names = ("cumulative_regret", "simple_regret") if known else ("best_so_far", "cumulative_regret")
+    names = [name for name in CHARTS if name in report.frame and report.frame[name].notna().any()]
+    names = (
+        [n for n in names if n != "best_so_far"]
+        if known
+        else ["best_so_far", *(n for n in names if "_regret" in n)][:3]
+    )
     origin = "the known maximum" if known else "the best true value of any study here, because the maximum is unknown"
     return {
         "title": "Regret" if known else "Learning and regret",
-        "text": f"Mean and one standard error over seeds. Regret is counted on the true value, from {origin}; the "
-        f"{report.initial} initial trials, which all algorithms share, are left out.",
-        "charts": [_chart(chosen, name, report.initial) for name in names],
+        "text": f"Mean and one standard error over seeds. Regret is counted on the true value, from {origin}; trials are "
+        f"numbered from 0, and the {report.initial} initial ones, which all algorithms share, are left out. Recommended is what "
+        "an algorithm would hand over after so many trials; the best tried is what nobody can know without the truth.",
+        "charts": [_chart(report, name) for name in names],
     }
 
 
-def _chart(chosen: DataFrame, name: str, initial: int) -> dict[str, Any]:
+def _chart(report: Report, name: str) -> Data:
     title, axis = CHARTS[name]
     curves = [
-        {"label": label, "x": (band.index.to_numpy() - initial + 1).tolist()}
+        {"label": label, "x": band.index.tolist()}
         | {column: short(band[column]) for column in ("mean", "low", "high", "sem")}
-        for label, band in band_curves(chosen, name)
+        for label, band in band_curves(report.frame, report.initial, name)
     ]
     return {"title": title, "axis": axis, "curves": curves}
 
 
-def _final(report: Report) -> dict[str, Any]:
-    shown = printable(report.table).rename(columns=lambda c: str(c).replace("_", " "))
-    best = report.table.groupby("adversary")["cumulative_regret_mean"].idxmin().tolist()
+def _final(report: Report) -> Data:
+    shown, best = printable(report.table), report.table["algorithm"].isin(report.leaders)
     return {
-        "title": "Final regret",
-        "text": "Mean ± standard error over seeds; differences are taken seed by seed on shared noise.",
-        "table": _table(shown, words=2) | {"best": best},
+        "title": "Final regret" if not report.state else "Regret so far",
+        "text": f"{report.caption}; differences are taken seed by seed on shared noise. A seed is won by who alone regrets "
+        "least in it.",
+        "table": table(shown, 1 + ("adversary" in shown), np.flatnonzero(best & _in_headline(report)).tolist()),
         "forms": {"Markdown": markdown(shown), "LaTeX": latex(shown), "CSV": report.table.to_csv(index=False)},
     }
 
 
-def _table(frame: DataFrame, words: int) -> dict[str, Any]:
-    return {"columns": list(frame.columns), "rows": frame.astype(str).to_numpy().tolist(), "words": words}
+def _in_headline(report: Report) -> "Series[bool]":
+    return report.table["adversary"].isin(report.headline["adversary"])
 
 
-def _forensics(frame: DataFrame) -> dict[str, Any] | None:
+def _forensics(frame: DataFrame) -> Data | None:
     verdicts = forensics(frame)
-    if not (frame["corrupted"].any() or (frame["weight"] < 1.0).any()):
+    if not (frame["corrupted"].any() or (frame["weight"] < SUSPECT_WEIGHT).any()):
         return None
-    table = forensics_table(frame)
+    counted = forensics_table(frame)
     for column in ("precision", "recall"):
-        table[column] = ["-" if math.isnan(v) else f"{v:.0%}" for v in table[column]]
+        counted[column] = ["-" if math.isnan(v) else f"{v:.0%}" for v in counted[column]]
     return {
-        "text": "A suspect is a trial whose weight fell below 1. Precision: how many suspects were lies; recall: how "
-        "many lies were suspected. gp-ucb and random suspect nobody.",
-        "table": _table(table, words=2),
+        "text": f"A suspect is a trial whose weight fell below {SUSPECT_WEIGHT:g}. Precision: how many suspects were lies; "
+        f"recall: how many lies were suspected. {BASELINE} and random suspect nobody.",
+        "table": table(counted, words=2),
         "studies": list(dict.fromkeys(verdicts["study"])),
-        "marks": {
-            kind: _marks(verdicts[verdicts["verdict"] == kind]) for kind in ("caught", "missed", "alarm", "honest")
-        },
+        "marks": {kind: _marks(verdicts[verdicts["verdict"] == kind]) for kind in VERDICTS.values()},
     }
 
 
-def _marks(rows: DataFrame) -> dict[str, Any]:
+def _marks(rows: DataFrame) -> Data:
     triples = zip(rows["y"], rows["y_true"], rows["weight"], strict=True)
     detail = [f"reported {y:.4g}, true {t:.4g}, weight {w:.3g}" for y, t, w in triples]
     return {"trial": rows["number"].tolist(), "study": rows["study"].tolist(), "detail": detail}
 
 
-def _posterior(report: Report) -> dict[str, Any]:
+# --- what was believed ------------------------------------------------------------------------------------------------
+
+
+def _posterior(report: Report) -> Data:
     first = report.histories[0]
     space, truth = first.objective.space, first.truth()
     axes = [ticks(p, np.unique(first.grid[:, i])) for i, p in enumerate(space.parameters)]
-    labels = [_label(report, h.study) for h in report.histories]
-    best = (report.headline["algorithm"].iloc[0], report.headline["adversary"].iloc[0])
-    told = [(h.study.algorithm.label, h.study.adversary.label) for h in report.histories]
-    chosen = told.index(best) if best in told else 0
-    surface = "Response surface" if truth is None else "Belief over time"
+    names = [_label(report, h.study) for h in report.histories]
     return {
-        "title": surface if space.dim == 2 else "Belief over time",
+        "title": "Response surface" if truth is None and space.dim == 2 else "Belief over time",
         "text": "What each algorithm believed after every trial of its first seed. Crosses are lies, triangles lie "
         "beyond the edge; the colour is the trust the algorithm puts in an observation.",
         "names": list(space.names),
         "scales": [scale_of(p) for p in space.parameters],
         "cells": not space.continuous,
         "axes": [short(axis) for axis in axes],
-        "x": short(axes[0]),
         "truth": None if truth is None else short(truth),
         "range": _range(report.histories, truth),
-        "first": chosen,
-        "studies": [_history(h, label) for h, label in zip(report.histories, labels, strict=True)],
+        "first": _first_shown(report),
+        "studies": [_history(h, name) for h, name in zip(report.histories, names, strict=True)],
     }
+
+
+def _first_shown(report: Report) -> int:
+    """The study whose posterior is shown first: the answer's algorithm, else the first."""
+    study = None if report.answer is None else report.answer.use.study
+    shown = [(h.study.algorithm, h.study.adversary) for h in report.histories]
+    return (
+        shown.index((study.algorithm, study.adversary)) if study and (study.algorithm, study.adversary) in shown else 0
+    )
 
 
 def _label(report: Report, study: Study) -> str:
@@ -204,16 +253,15 @@ def _label(report: Report, study: Study) -> str:
     return f"{study.algorithm.label} ({study.adversary.label})" if several else study.algorithm.label
 
 
-def _range(histories: Iterable[History], truth: Any) -> list[float]:
+def _range(histories: Sequence[History], truth: Any) -> tuple[float, float]:
     """Bounds of the values worth seeing: those of the truth where known, else of the honest results."""
+    if truth is not None:
+        return value_range(truth)
     honest = [h.rows.loc[~h.rows["corrupted"] & ~h.rows["failed"], "y_true"].to_numpy() for h in histories]
-    values = np.concatenate(honest) if truth is None else truth
-    low, high = values[np.isfinite(values)].min(), values[np.isfinite(values)].max()
-    edge = 0.25 * (high - low) if truth is not None else 0.0
-    return [float(low - edge), float(high + edge)]
+    return value_range(np.concatenate(honest), edge=0.0)
 
 
-def _history(history: History, label: str) -> dict[str, Any]:
+def _history(history: History, label: str) -> Data:
     rows, parameters = history.rows, history.objective.space.parameters
     return {
         "label": label,
@@ -222,118 +270,72 @@ def _history(history: History, label: str) -> dict[str, Any]:
         "trial": rows["number"].tolist(),
         "corrupted": rows["corrupted"].tolist(),
         "steps": [
-            {"told": b.told, "mean": short(b.mean), "std": short(b.std), "weights": short(b.weights)}
-            for b in history.beliefs
+            {"told": p.told, "mean": short(p.mean), "std": short(p.std), "weights": short(p.weights)}
+            for p in history.posteriors
         ],
     }
+
+
+# --- trials and parameters --------------------------------------------------------------------------------------------
+
+
+def _trials(report: Report) -> Data:
+    frame, names = report.frame.head(TRIALS_SHOWN), report.objective.space.names
+    shown = DataFrame({"study": frame["study"], "trial": frame["number"]})
+    shown = shown.join(frame[[f"param.{name}" for name in names]].set_axis(list(names), axis=1), rsuffix=" (parameter)")
+    shown = shown.assign(reported=frame["y"], true=frame["value"], expected=report.expected().reindex(frame.index))
+    shown = shown.assign(
+        weight=frame["weight"], what=_what(frame), seconds=frame["seconds"], node=frame["node"].str[:12]
+    )
+    left_out = len(report.frame) - len(frame)
+    more = f" The other {left_out:,} trials are in trials.csv." if left_out else ""
+    text = "Click a column's name to sort by it. Expected is what the model says of a trial in the end, of a suspect without it."
+    return columns(shown, "Trials", text + more)
+
+
+def _what(frame: DataFrame) -> list[str]:
+    """A trial in a word, to be filtered by."""
+    words = zip(frame["failed"], frame["corrupted"], frame["weight"] < SUSPECT_WEIGHT, strict=True)
+    return [
+        "failed" if failed else ("lie" if lie else "honest") + (", suspect" if suspect else "")
+        for failed, lie, suspect in words
+    ]
+
+
+def _slices(report: Report) -> Data:
+    """Every parameter against what was reported, the one that explains most first."""
+    every = max(1, math.ceil(len(report.frame) / POINTS_SHOWN))
+    rows, space = report.frame.iloc[::every], report.objective.space
+    shares = importance(report.frame, report.objective)
+    ordered = sorted(space.parameters, key=lambda p: -shares.get(p.name, 0.0))
+    honest = report.frame.loc[~report.frame["corrupted"] & ~report.frame["failed"], "y_true"]
+    return {
+        "text": "What was reported against each parameter; suspects are orange, and triangles lie beyond the edge. The share is "
+        "how much of what random trees explain of the trusted reports is this parameter's.",
+        "y": short(rows["y"]),
+        "weights": short(rows["weight"]),
+        "detail": [f"{study}, trial {n}" for study, n in zip(rows["study"], rows["number"], strict=True)],
+        "range": value_range(honest.to_numpy()),
+        "parameters": [
+            {"name": p.name, "scale": scale_of(p), "share": shares.get(p.name)}
+            | {"x": short(labels(p, rows[f"param.{p.name}"])), "axis": ticks(p, np.linspace(0.0, 1.0, p.count or 2))}
+            for p in ordered
+        ],
+    }
+
+
+# --- what was run -----------------------------------------------------------------------------------------------------
+
+
+def _about(report: Report) -> Data:
+    about: Data = {"campaign": campaign_yaml(report), "facts": list(facts(report).items()), "timing": None}
+    if report.run is not None and timing.known(report.run):
+        spent = timing.run_table(report.run)
+        about["timing"] = table(spent.assign(seconds=[f"{s:.2f}" for s in spent["seconds"]]), words=1)
+    return about
 
 
 def _film(film: Film) -> dict[str, str]:
     source = base64.b64encode(film.path.read_bytes()).decode()
     text = f"One episode of trial {film.trial} of {film.study}, whose true mean return was {film.value:.4g}."
     return {"source": f"data:image/gif;base64,{source}", "text": text}
-
-
-def short(values: Iterable[Any]) -> list[float | str | None]:
-    """Five digits are enough to draw; what is not finite is left out, text stays."""
-    return [v if isinstance(v, str) else float(f"{v:.5g}") if math.isfinite(v) else None for v in values]
-
-
-def _described(studies: tuple[Study, ...]) -> dict[str, Any]:
-    """The grid of studies, as the campaign's file would put it."""
-    parts = {
-        kind: list(
-            {
-                getattr(s, kind).label: {"name": getattr(s, kind).name} | dict(getattr(s, kind).options)
-                for s in studies
-            }.values()
-        )
-        for kind in ("objective", "algorithm", "adversary")
-    }
-    first = studies[0]
-    sizes = {"trials": first.trials, "initial": first.initial, "workers": first.workers}
-    return parts | {"seeds": sorted({s.seed for s in studies})} | sizes
-
-
-# --- runs that others made --------------------------------------------------------------------------------------------
-
-
-def foreign_data(report: "ForeignReport") -> dict[str, Any]:
-    """Everything the page shows of an experiment that is not ours."""
-    better = "higher" if report.mode == "max" else "lower"
-    return {
-        "name": report.name,
-        "description": f"An MLflow experiment, read as it is: one trial for each run, in the order they were started. "
-        f"{report.metric}: {better} is better.",
-        "cards": _foreign_cards(report),
-        "series": list(report.CURVES.values()),
-        "regret": _foreign_curves(report),
-        "final": _foreign_runs(report),
-        "forensics": _foreign_forensics(report) if report.dimensions else None,
-        "posterior": None,
-        "film": None,
-        "campaign": yaml.safe_dump(report.described(), sort_keys=False, default_flow_style=None),
-    }
-
-
-def _foreign_cards(report: "ForeignReport") -> list[dict[str, str]]:
-    frame, sign = report.frame, 1.0 if report.mode == "max" else -1.0
-    lost = int(frame["value"].isna().sum())
-    cards = [{"value": f"{len(frame):,} runs", "label": f"{lost} without {report.metric}"}]
-    finite = frame[np.isfinite(frame["value"])]
-    if len(finite):
-        best = finite.loc[(sign * finite["value"]).idxmax()]
-        cards.append({"value": f"{best['value']:.4g}", "label": f"best {report.metric} reported, by {best['run']}"})
-    if report.believed is not None:
-        best = frame.loc[report.believed]
-        told = f"believed best ({report.metric} {best['value']:.4g}, expected {best['expected']:.4g})"
-        cards.append({"value": str(best["run"]), "label": told})
-        cards.append({"value": f"{len(report.suspects)} doubted", "label": "runs that the others contradict"})
-    return cards
-
-
-def _foreign_curves(report: "ForeignReport") -> dict[str, Any]:
-    numbers = report.frame["number"].tolist()
-    curves = [
-        {"label": label, "x": numbers, "mean": short(report.frame[column].clip(*report.range))}
-        for column, label in report.CURVES.items()
-    ]
-    text = "The best so far, as the runs report it and without the runs that are doubted. What lies far beyond the "
-    text += "others is drawn at the edge."
-    return {
-        "title": "Learning curve",
-        "text": text,
-        "unit": "run",
-        "charts": [{"title": "Best so far", "axis": report.metric, "curves": curves}],
-    }
-
-
-def _foreign_runs(report: "ForeignReport") -> dict[str, Any]:
-    shown = report.table(report.frame)
-    best = [] if report.believed is None else [report.believed]
-    csv = report.frame.to_csv(index=False)
-    return {
-        "title": "Runs",
-        "last": True,
-        "text": "Every run. Expected is what the model thinks of its parameters, weight how far it believes the report.",
-        "table": _table(shown, words=2) | {"best": best},
-        "forms": {"Markdown": markdown(shown), "LaTeX": latex(shown), "CSV": csv},
-    }
-
-
-def _foreign_forensics(report: "ForeignReport") -> dict[str, Any]:
-    judged = report.frame[report.frame["weight"].notna()]
-    return {
-        "text": "Nobody knows which of these reports are wrong. A robust model (a2-rcgp-ucb) of the parameters below says "
-        "which of them the others contradict: its suspects, least believed first. Triangles lie beyond the edge.",
-        "table": _table(report.shown, words=2),
-        "values": {
-            "axis": report.metric,
-            "range": list(report.range),
-            "trial": judged["number"].tolist(),
-            "name": judged["run"].tolist(),
-            "y": short(judged["value"]),
-            "expected": short(judged["expected"]),
-            "weight": short(judged["weight"]),
-        },
-    }

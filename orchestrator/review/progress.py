@@ -28,8 +28,8 @@ LINE_SECONDS = 10.0
 
 
 @dataclass
-class Standing:
-    """How one study stands, as its journal tells it."""
+class StudyProgress:
+    """How far one study is, as its journal tells it."""
 
     total: int
     done: int = 0
@@ -48,7 +48,7 @@ class Standing:
 
     @property
     def suspects(self) -> int:
-        """Observations that are not believed now."""
+        """Observations under suspicion now."""
         return sum(weight < SUSPECT_WEIGHT for weight in self.weights.values())
 
 
@@ -63,14 +63,14 @@ class Bars:
     """A bar for each study, or one for all when there are many."""
 
     def __init__(self, run: Run, console: Console) -> None:
-        self._standings = {study.key: Standing(study.total) for study in run.studies}
+        self._studies = {study.key: StudyProgress(study.total) for study in run.studies}
         self._bars = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             _Rate(),
             TimeRemainingColumn(compact=True),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             console=console,
         )
         total = sum(study.total for study in run.studies)
@@ -83,13 +83,13 @@ class Bars:
 
     def on_events(self, study: Study, events: Sequence[Event]) -> None:
         """Move the bars."""
-        standing = self._standings[study.key]
-        before = standing.done
+        mine = self._studies[study.key]
+        before = mine.done
         for event in events:
-            standing.take(event)
-        self._bars.update(self._all, advance=standing.done - before, note=note(list(self._standings.values())))
+            mine.take(event)
+        self._bars.update(self._all, advance=mine.done - before, note=note(list(self._studies.values())))
         if study.key in self._each:
-            self._bars.update(self._each[study.key], completed=standing.done, note=note([standing]))
+            self._bars.update(self._each[study.key], completed=mine.done, note=note([mine]))
 
     def close(self) -> None:
         """Leave the bars as they are."""
@@ -100,42 +100,42 @@ class Lines:
     """A line for each finished study and one every few seconds, for logs."""
 
     def __init__(self, run: Run, console: Console) -> None:
-        self._standings = {study.key: Standing(study.total) for study in run.studies}
+        self._studies = {study.key: StudyProgress(study.total) for study in run.studies}
         self._console = console
         self._start, self._last = time.time(), time.monotonic()
         self._fresh = 0
 
     def on_events(self, study: Study, events: Sequence[Event]) -> None:
         """Print when a study ends, or when it was quiet for a while."""
-        standing = self._standings[study.key]
+        mine = self._studies[study.key]
         for event in events:
-            standing.take(event)
+            mine.take(event)
             self._fresh += isinstance(event, Observation) and event.at >= self._start
         if is_ended(events):
-            self._print(f"{study.key}: {standing.done}/{standing.total} trials, {note([standing])}")
+            self._print(f"{study.key}: {mine.done}/{mine.total} trials, {note([mine])}")
         elif time.monotonic() - self._last > LINE_SECONDS:
             self._print(self._overall())
 
     def _overall(self) -> str:
-        standings = list(self._standings.values())
-        done, total = sum(s.done for s in standings), sum(s.total for s in standings)
+        studies = list(self._studies.values())
+        done, total = sum(s.done for s in studies), sum(s.total for s in studies)
         rate = self._fresh / max(time.time() - self._start, 1e-9)
         left = f"{(total - done) / rate:.0f} s left, " if rate else ""
-        return f"{done}/{total} trials, {rate:.1f}/s, {left}{note(standings)}"
+        return f"{done}/{total} trials, {rate:.1f}/s, {left}{note(studies)}"
 
     def _print(self, line: str) -> None:
         self._last = time.monotonic()
-        self._console.print(line, highlight=False, soft_wrap=True)
+        self._console.print(line, highlight=False, soft_wrap=True, markup=False)
 
     def close(self) -> None:
         """Nothing to tidy up."""
 
 
-def note(standings: Sequence[Standing]) -> str:
+def note(studies: Sequence[StudyProgress]) -> str:
     """Best true value so far, suspects, lies."""
-    best = max(s.best for s in standings)
+    best = max(s.best for s in studies)
     shown = "-" if best == float("-inf") else f"{best:.4g}"
-    suspects, corrupted = sum(s.suspects for s in standings), sum(s.corrupted for s in standings)
+    suspects, corrupted = sum(s.suspects for s in studies), sum(s.corrupted for s in studies)
     return f"best {shown}, {suspects} suspect, {corrupted} corrupted"
 
 

@@ -1,24 +1,30 @@
-"""Where the time of a run went. The driver marks its stages beside the journals, which know the rest."""
+"""The sessions of a run: with what, how long, how they ended, and where the time went.
+
+The driver keeps its marks beside the journals, which know the rest.
+"""
 
 import json
 import logging
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.events import Dated, Event, Observation, SessionStarted, StudyEnded, TrialSuggested
 from orchestrator.engine.history import events_of
+from orchestrator.review.provenance import commit, versions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 log = logging.getLogger(__name__)
 
+COMPLETE, FAILED, OUT_OF_TIME, INTERRUPTED = "complete", "failed", "time limit", "interrupted"
+"""How a session can end."""
 STAGES = ("running", "ran", "reported")
 """Ends of a session's stages: imports and checks, the studies with Ray around them, the report; the rest is MLflow's."""
 SPLIT = ("suggest", "evaluate", "journal", "other")
@@ -37,34 +43,75 @@ PARTS = {
 
 @dataclass
 class Marks:
-    """When a driver's session started, and when it reached the end of each stage, in seconds since 1970."""
+    """When a driver's session started, when it reached the end of each stage (seconds since 1970), and how it ended.
 
+    Every mark is kept in the run's folder at once: a session that is killed leaves what it knew. A full disk costs the
+    marks alone.
+    """
+
+    file: Path
     started: float
     reached: dict[str, float] = field(default_factory=dict)
+    outcome: str = ""
 
-    def __call__(self, stage: str) -> None:
-        """The session is at the end of `stage` now."""
-        self.reached[stage] = time.time()
+    def __call__(self, stage: str, outcome: str = "") -> None:
+        """The session is at the end of `stage` now; `outcome` says what became of the studies."""
+        self.reached[stage], self.outcome = time.time(), outcome or self.outcome
+        self.keep()
+
+    def keep(self) -> None:
+        """Write down what is known; the last line of a session counts."""
+        line = {"started": self.started, "versions": versions(), "commit": commit(), "outcome": self.outcome}
+        try:
+            with self.file.open("a") as file:
+                file.write(json.dumps(line | self.reached) + "\n")
+        except OSError as error:
+            log.warning("%s: cannot be written (%s).", self.file, error.strerror)
 
 
 @contextmanager
 def timed(run: Run, started: float | None = None) -> Iterator[Marks]:
-    """Marks for one session, kept in the run's folder however it ends; a disk that is full costs them alone."""
-    marks = Marks(time.time() if started is None else started)
+    """Marks for one session, kept however it ends."""
+    marks = Marks(_file(run), time.time() if started is None else started)
     try:
         yield marks
     finally:
-        line = {"started": marks.started} | marks.reached | {"ended": time.time()}
-        try:
-            with _file(run).open("a") as file:
-                file.write(json.dumps(line) + "\n")
-        except OSError as error:
-            log.warning("%s: cannot be written (%s).", _file(run), error.strerror)
+        marks("ended", marks.outcome or INTERRUPTED)
+
+
+@dataclass(frozen=True)
+class Session:
+    """One driver's time at a run. What was not kept - by a session that was killed, by an older version - is empty."""
+
+    started: float
+    ended: float | None = None
+    outcome: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    commit: str = ""
+    reached: Mapping[str, float] = field(default_factory=dict)
+
+
+def sessions(run: Run) -> list[Session]:
+    """The sessions of a run, in the order they started."""
+    latest = {line["started"]: line for line in _lines(_file(run))}
+    return [_session(line) for line in latest.values()]
+
+
+def _lines(file: Path) -> Iterator[dict[str, Any]]:
+    """What the marks say; a last line that was torn by a kill says nothing."""
+    for line in file.read_text().splitlines() if file.exists() else []:
+        with suppress(ValueError):
+            yield json.loads(line)
+
+
+def _session(line: Mapping[str, Any]) -> Session:
+    known = {key: line[key] for key in ("started", "ended", "outcome", "versions", "commit") if key in line}
+    return Session(**known, reached={stage: line[stage] for stage in STAGES if stage in line})
 
 
 def known(run: Run) -> bool:
     """Whether a session has ended: before that there are no stages to add up."""
-    return bool(_sessions(run))
+    return any(session.ended is not None for session in sessions(run))
 
 
 def run_table(run: Run) -> "DataFrame":
@@ -72,7 +119,7 @@ def run_table(run: Run) -> "DataFrame":
     from pandas import DataFrame
 
     spent = dict.fromkeys(PARTS, 0.0)
-    for session in _sessions(run):
+    for session in sessions(run):
         for part, seconds in _stages(run, session).items():
             spent[part] += seconds
     total = max(sum(spent.values()), 1e-9)
@@ -93,14 +140,12 @@ def _file(run: Run) -> Path:
     return run.folder / "timing.jsonl"
 
 
-def _sessions(run: Run) -> list[dict[str, float]]:
-    return [json.loads(line) for line in _file(run).read_text().splitlines()] if _file(run).exists() else []
-
-
-def _stages(run: Run, session: dict[str, float]) -> dict[str, float]:
-    """The parts of one session; a stage that was not reached took no time."""
-    started, ended = session["started"], session["ended"]
-    running, ran, reported = (session.get(stage, ended) for stage in STAGES)
+def _stages(run: Run, session: Session) -> dict[str, float]:
+    """The parts of one session that ended; a stage that was not reached took no time."""
+    if session.ended is None:
+        return {}
+    started, ended = session.started, session.ended
+    running, ran, reported = (session.reached.get(stage, ended) for stage in STAGES)
     at = [e.at for study in run.studies for e in events_of(run, study) if isinstance(e, Dated)]
     within = [moment for moment in at if running <= moment <= ran] or [ran]
     first, last = min(within), max(within)

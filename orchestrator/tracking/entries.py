@@ -12,7 +12,7 @@ import numpy as np
 
 from orchestrator.engine.events import Event, Observation, StudyEnded, Weighing, observations, of_type
 from orchestrator.engine.history import fallbacks
-from orchestrator.review.report import best_so_far, regret_curves
+from orchestrator.review.regret import best_so_far, regret_curves
 from rcgp import SUSPECT_WEIGHT
 
 

@@ -14,7 +14,8 @@ from orchestrator.errors import UserError
 from orchestrator.experiments import KIND, answering, find_experiment, read_table, runs_frame, search_runs
 from orchestrator.plain import from_strict_json
 from orchestrator.review.foreign import ForeignReport
-from orchestrator.review.report import Report, with_regret
+from orchestrator.review.regret import with_regret
+from orchestrator.review.report import Report
 from orchestrator.tracking.store import Store
 from orchestrator.tracking.tags import DEFINITION, RUN, STAGE
 

@@ -14,7 +14,8 @@ from orchestrator.engine.history import events_of
 from orchestrator.errors import redacted
 from orchestrator.experiments import KIND
 from orchestrator.review.files import current_files
-from orchestrator.review.report import Report, band_curves, reference
+from orchestrator.review.regret import band_curves, reference
+from orchestrator.review.report import Report
 from orchestrator.tracking import entries
 from orchestrator.tracking.charts import COLOUR, STUDIES_VIEW, colours, final_views
 from orchestrator.tracking.entries import Entry
@@ -101,7 +102,7 @@ def mean_entries(rows: DataFrame) -> Iterator[Entry]:
     """Mean and one standard error to either side, by trial, of the studies of one algorithm under one adversary."""
     at = entries.milliseconds(rows["at"].max())
     for name in MEANS:
-        ((_, band),) = band_curves(rows, name)
+        ((_, band),) = band_curves(rows, 0, name)
         curves = {name: band["mean"]}
         if rows["seed"].nunique() > 1:
             curves |= {f"{name}_low": band["low"], f"{name}_high": band["high"]}

@@ -4,10 +4,7 @@ import getpass
 import hashlib
 import json
 import re
-import subprocess
 from functools import cache
-from importlib import metadata
-from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +15,7 @@ from orchestrator.engine.build import build_adversary
 from orchestrator.engine.events import Observation
 from orchestrator.experiments import KIND
 from orchestrator.plain import to_strict_json
+from orchestrator.review.provenance import commit, versions
 from orchestrator.tracking.charts import COLOUR, colours
 
 RUN, STUDY, TRIAL = "orchestrate.run", "orchestrate.study", "orchestrate.trial"
@@ -28,7 +26,6 @@ DEFINITION = "orchestrate.definition"
 """Tag with everything that defines the study, so that it can be understood without its journal."""
 WRITTEN, STAGE = "orchestrate.written", "orchestrate.stage"
 """Tags that say how far it is: the number of trials it holds, and running, paused, ended or complete."""
-VERSIONS = ("rcgp-orchestrator", "ray", "torch", "botorch", "mlflow", "numpy")
 
 
 def study_params(study: Study, objective: Objective) -> dict[str, str]:
@@ -92,31 +89,10 @@ def campaign_hash(run: Run) -> str:
 @cache
 def provenance() -> dict[str, str]:
     """Who, with which code."""
-    versions = {f"version.{name}": version for name in VERSIONS if (version := _version(name))}
-    commit = _commit()
     return {
         "mlflow.user": getpass.getuser(),
         "mlflow.source.name": "orchestrate",
         "mlflow.source.type": "LOCAL",
-        **({"mlflow.source.git.commit": commit} if commit else {}),
-        **versions,
+        **({"mlflow.source.git.commit": commit()} if commit() else {}),
+        **{f"version.{name}": version for name, version in versions().items()},
     }
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
-
-
-def _commit() -> str:
-    """The commit of this code, where it runs from a git checkout."""
-    here = Path(__file__)
-    git = ["git", "-C", str(here.parent)]
-    try:
-        subprocess.run([*git, "ls-files", "--error-unmatch", here.name], check=True, capture_output=True, timeout=5)
-        done = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True, timeout=5)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return done.stdout.strip()

@@ -16,7 +16,7 @@ from orchestrator.engine.events import Dated, Event, Observation, is_ended
 from orchestrator.engine.history import events_of
 from orchestrator.experiments import KIND, TABLE
 from orchestrator.plain import spelled
-from orchestrator.review.report import study_frame
+from orchestrator.review.regret import study_frame
 from orchestrator.tracking import entries
 from orchestrator.tracking.entries import Entry, WeightedTrial, by_number
 from orchestrator.tracking.experiment import open_experiment, own_runs

@@ -78,6 +78,8 @@ def misbehave(fault: str) -> Any:
         "nan": float("nan"),
         "inf": float("inf"),
         "-inf": float("-inf"),
+        "huge": 1.7e308,
+        "-huge": -1.7e308,
         "none": None,
         "str": "0.97",
         "bool": True,

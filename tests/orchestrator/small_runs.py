@@ -5,6 +5,7 @@ from typing import Any
 
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
+from orchestrator.campaign.study import Study
 from orchestrator.engine import runner
 
 HERE = Path(__file__).parent
@@ -32,3 +33,14 @@ def finished(folder: Path, plan: dict[str, Any] = PLAN, **changes: Any) -> Run:
     run = started(folder, plan, **changes)
     assert not runner.execute(run, ray=False).errors
     return run
+
+
+def cut_short(run: Run, study: Study, trials: int) -> None:
+    """Leave of a study's journal what was there when so many trials had come back; nothing at all for 0."""
+    lines, path = [], run.journal(study)
+    for line in path.read_bytes().splitlines(keepends=True) if trials else []:
+        lines.append(line)
+        trials -= b'"kind":"observation"' in line
+        if not trials:
+            break
+    path.write_bytes(b"".join(lines))

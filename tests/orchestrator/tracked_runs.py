@@ -10,7 +10,7 @@ from mlflow import MlflowClient
 from small_runs import finished, started
 
 from orchestrator.campaign.runs import Run
-from orchestrator.review.report import trials_frame
+from orchestrator.review.regret import trials_frame
 from orchestrator.tracking.experiment import own_experiment
 from orchestrator.tracking.store import Store
 

@@ -91,17 +91,17 @@ def test_the_slider_goes_through_the_trials(browser: Any, report: Report) -> Non
     visit = Visit(browser, (report.folder / "report.html").as_uri())
     page = visit.page
     page.wait_for_selector("#posterior .main-svg", timeout=60_000)
-    told = page.locator("#posterior .tools span")
+    told = page.locator("#posterior .tools output")
     drawn = page.locator("#posterior .scatterlayer .point")
-    assert told.inner_text() == "12 observations"
+    assert told.inner_text() == "12 of 12 trials"
     assert drawn.count() == 12
     page.evaluate("const s = document.getElementById('slider'); s.value = 0; s.oninput()")
-    assert told.inner_text() == "4 observations"
+    assert told.inner_text() == "4 of 12 trials"
     page.wait_for_function("document.querySelectorAll('#posterior .scatterlayer .point').length === 4")
     page.select_option("#study", label="gp-ucb")
     page.click("#theme")
     page.get_by_role("button", name="▶ play").click()
-    page.wait_for_function("document.querySelector('#posterior .tools span').textContent === '12 observations'")
+    page.wait_for_function("document.querySelector('#posterior .tools output').textContent === '12 of 12 trials'")
     assert visit.errors == []
     page.close()
 
@@ -128,5 +128,5 @@ def test_the_report_of_foreign_runs_draws_itself(browser: Any, tmp_path: Path) -
     assert page.locator("#regret .scatterlayer path.js-line").count() == 2
     assert page.locator("#forensics .chart .point").count() == 40  # reported and expected
     assert "try-12" in page.locator("#forensics tbody").inner_text()
-    assert page.locator("#final tbody tr").count() == 20
+    assert page.locator("#trials tbody tr").count() == 20
     page.close()

@@ -102,7 +102,8 @@ def test_the_command_writes_the_page_the_figure_and_the_table(store: str, tmp_pa
     (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, flags=re.DOTALL)
     data: dict[str, Any] = json.loads(text)
     assert data["regret"]["title"] == "Learning curve"
-    assert len(data["final"]["table"]["rows"]) == 30
+    assert len(data["trials"]["columns"][0]["values"]) == 30
+    assert "loss" in [column["name"] for column in data["trials"]["columns"]]
     low, high = data["forensics"]["values"]["range"]
     assert -2.0 < low < high < 5.0  # a typo does not flatten the picture
 

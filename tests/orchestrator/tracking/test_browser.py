@@ -77,7 +77,8 @@ def test_the_printed_link_opens_the_means_in_the_reports_colours(browser: Any, l
     assert drawn_colours(chart) == set(PALETTE[: len(ALGORITHMS)])
     body = page.inner_text("body")
     assert "Mean over seeds" in body
-    assert "Least cumulative regret" in body
+    assert "cumulative regret" in body
+    assert "Use x=" in body
     assert {f"{algorithm} (mean)" for algorithm in ALGORITHMS} <= set(body.splitlines())
     assert errors == []
     page.close()

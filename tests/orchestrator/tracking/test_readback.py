@@ -8,7 +8,8 @@ from tracked_runs import tracked_run
 from orchestrator.errors import UserError
 from orchestrator.experiments import experiment_frame
 from orchestrator.review.files import write_files
-from orchestrator.review.report import Report, trials_frame
+from orchestrator.review.regret import trials_frame
+from orchestrator.review.report import Report
 from orchestrator.tracking.follower import sync
 from orchestrator.tracking.readback import experiment_report
 

@@ -6,7 +6,7 @@ import pytest
 from tracked_runs import PLAN, Reader, tracked_run
 
 from orchestrator.review.figures import PALETTE
-from orchestrator.review.report import trials_frame
+from orchestrator.review.regret import trials_frame
 from orchestrator.tracking.follower import sync
 
 
@@ -55,7 +55,7 @@ def test_every_algorithm_has_its_mean_over_seeds_in_the_reports_colour(reader: R
 
 def test_the_note_says_what_came_out_and_the_link_opens_the_means(reader: Reader) -> None:
     note = reader.experiment.tags["mlflow.note.content"]
-    assert note.startswith("Least cumulative regret")
+    assert note.startswith("Use x=")
     assert "| clairvoyant | random | 2 |" in note
     assert "viewStateShareKey=studies" in note
     view, studies = (json.loads(reader.experiment.tags[f"mlflow.sharedViewState.{v}"]) for v in ("regret", "studies"))

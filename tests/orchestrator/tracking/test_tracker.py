@@ -12,7 +12,7 @@ from tracked_runs import Reader, assert_complete, slow_run, tracked_run
 from orchestrator.engine import runner
 from orchestrator.engine.history import observations_of
 from orchestrator.experiments import StoreError
-from orchestrator.review.report import trials_frame
+from orchestrator.review.regret import trials_frame
 from orchestrator.tracking import store as stores
 from orchestrator.tracking import tags
 from orchestrator.tracking.follower import sync, tracked

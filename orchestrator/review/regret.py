@@ -1,0 +1,134 @@
+"""The trials of a run as a table, and their regret. Regret is always counted on the true value."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pandas import DataFrame
+
+from objectives import Objective
+from orchestrator.campaign.runs import Run
+from orchestrator.campaign.study import Study
+from orchestrator.engine.build import build_objective
+from orchestrator.engine.events import Observation
+from orchestrator.engine.history import observations_of
+
+Array = NDArray[Any]
+REGRETS = {
+    "cumulative_regret": "cumulative regret",
+    "recommended_regret": "recommended regret",
+    "simple_regret": "best tried regret",
+}
+"""The three regrets and what people read: the sum of all trials, of the trial that would be handed over, of the best tried."""
+
+
+def trials_frame(run: Run) -> DataFrame:
+    """One row per trial: where, what came back, what was true, what was believed, and the regret so far.
+
+    Regret is measured from the known maximum, else from the best true value of any study of the run. A trial that
+    never returned, on an objective whose noise-free value is unknown, counts as the run's worst.
+    Cumulative regret starts after the initial trials, which all algorithms share.
+    """
+    objective = build_objective(run.studies[0])
+    parts = [study_frame(study, observations_of(run, study), objective) for study in run.studies]
+    return with_regret(pd.concat(parts, ignore_index=True), objective, run.campaign.initial)
+
+
+def with_regret(frame: DataFrame, objective: Objective, initial: int) -> DataFrame:
+    """The trials of several studies, and their regret."""
+    if frame.empty:
+        return frame
+    best, worst = reference(frame["value"].to_numpy(), objective)
+    for name in ("regret", "simple_regret", "cumulative_regret", "best_so_far"):
+        frame[name] = np.nan
+    for _, rows in frame.groupby("study", sort=False):
+        numbers, values = rows["number"].to_numpy(), rows["value"].to_numpy()
+        curves = regret_curves(numbers, values, best, worst, initial) | {"best_so_far": best_so_far(values)}
+        for name, curve in curves.items():
+            frame.loc[rows.index, name] = curve
+    return frame
+
+
+def reference(values: Array, objective: Objective) -> tuple[float, float]:
+    """What regret is measured from, and what a trial without a value counts as."""
+    finite = values[np.isfinite(values)]
+    lowest, highest = (finite.min(), finite.max()) if len(finite) else (np.nan, np.nan)
+    return float(highest if objective.optimum is None else objective.optimum.value), float(lowest)
+
+
+def regret_curves(numbers: Array, values: Array, best: float, worst: float, initial: int) -> dict[str, Array]:
+    """Regret, its least so far and its sum after the initial trials, of trials sorted by number."""
+    with np.errstate(over="ignore"):  # a value near the largest float makes an infinite regret
+        regret = best - np.where(np.isfinite(values), values, worst)
+        total = np.cumsum(np.where(numbers >= initial, regret, 0.0))
+    return {"regret": regret, "simple_regret": np.minimum.accumulate(regret), "cumulative_regret": total}
+
+
+def best_so_far(values: Array) -> Array:
+    """The highest value up to each trial; trials without one leave it as it is."""
+    best: Array = np.fmax.accumulate(values) if len(values) else values
+    return best
+
+
+def study_frame(study: Study, seen: Sequence[Observation], objective: Objective) -> DataFrame:
+    """The trials of one study by number, parameters in their own units."""
+    rows: list[dict[str, Any]] = []
+    for o in sorted(seen, key=lambda o: o.number):
+        parameters = {f"param.{k}": v for k, v in objective.space.to_units(np.array(o.x)).items()}
+        rows.append(
+            {
+                "study": study.key,
+                "algorithm": study.algorithm.label,
+                "adversary": study.adversary.label,
+                "objective": study.objective.label,
+                "seed": study.seed,
+                "number": o.number,
+                "y": o.y,
+                "y_true": o.y_true,
+                "value": o.value,
+                "corrupted": o.corrupted,
+                "failed": o.failed,
+                "weight": o.weight,
+                "seconds": o.seconds,
+                "node": o.node,
+                "attempt": o.attempt,
+                "at": o.at,
+            }
+            | parameters
+        )
+    return DataFrame(rows)
+
+
+# --- comparing studies of which some are further than others -----------------------------------------------------------
+
+
+def depths(frame: DataFrame, initial: int) -> DataFrame:
+    """How many `trials` of its own choice each study - adversary, algorithm, seed - has settled without a gap."""
+    keys = ["adversary", "algorithm", "seed"]
+    chosen = frame[frame["number"] >= initial].sort_values("number", kind="stable")
+    unbroken = chosen[chosen["number"] == initial + chosen.groupby(keys).cumcount()]
+    return unbroken.groupby(keys, sort=False, as_index=False).agg(trials=("number", "size"))
+
+
+def most_in_common(depth: "pd.Series[int]") -> tuple[int, list[int]]:
+    """The trials and the seeds that make the largest comparison: seeds that are not that far are left out of it.
+
+    `depth` holds the trials of each seed; five seeds with 30 trials say more than six with the 3 of the last.
+    """
+    reached = {int(n): depth.index[depth >= n].tolist() for n in depth.unique() if n > 0}
+    trials = max(reached, key=lambda n: (n * len(reached[n]), n), default=0)
+    return trials, reached.get(trials, [])
+
+
+def band_curves(frame: DataFrame, initial: int, column: str) -> Iterator[tuple[str, DataFrame]]:
+    """Mean and standard error over seeds by trial, for each algorithm (and adversary, where there are several)."""
+    several = frame["adversary"].nunique() > 1
+    for (adversary, algorithm), depth in depths(frame, initial).groupby(["adversary", "algorithm"], sort=False):
+        trials, seeds = most_in_common(depth.set_index("seed")["trials"])
+        mine = frame[(frame["adversary"] == adversary) & (frame["algorithm"] == algorithm) & frame["seed"].isin(seeds)]
+        shown = mine[mine["number"].between(initial, initial + trials - 1)]
+        curve = shown.groupby("number")[column].agg(["mean", "sem"]).fillna({"sem": 0.0})
+        band = curve.assign(low=curve["mean"] - curve["sem"], high=curve["mean"] + curve["sem"])
+        yield (f"{algorithm} ({adversary})" if several else str(algorithm)), band
