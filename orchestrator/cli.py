@@ -132,11 +132,13 @@ def show(
     """Show the studies of a run: progress, best value, regret, suspects, corruptions."""
     from orchestrator.campaign.runs import Run, storage_root
     from orchestrator.review import timing as clock
-    from orchestrator.review.report import study_table
+    from orchestrator.review.report import Report
 
     run = Run.open(storage_root(root), name)
     if not timing:
-        _print_frame(name, study_table(run))
+        shown = Report.of(run)
+        _print_frame(name, shown.by_study())
+        typer.echo(shown.advice)
         return
     if clock.known(run):
         _print_frame(f"{name}: where the time went", clock.run_table(run))
@@ -162,6 +164,10 @@ def report(
         str | None, typer.Option(help="Whether a high or a low metric is better.", metavar="max|min")
     ] = None,
     tracking_uri: TrackingUri = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Serve a page that keeps itself up to date while the run goes on.")
+    ] = False,
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1 for --live.", min=0, max=65535, show_default="any")] = 0,
     root: Root = None,
 ) -> None:
     """Write the report of a run - page, figures, tables - and print the regret."""
@@ -172,12 +178,26 @@ def report(
     if not from_mlflow:
         if metric or mode:
             raise UserError("--metric and --mode are for experiments that others filled: add --from-mlflow.")
-        _report(Report.of(Run.open(where, name)))
+        run = Run.open(where, name)
+        _serve_live(run, port) if live else _report(Report.of(run))
         return
+    if live:
+        raise UserError("--live follows the journals of a run on this machine: leave out --from-mlflow.")
     from orchestrator.tracking.address import store_uri
     from orchestrator.tracking.readback import experiment_report
 
     _report(experiment_report(name, tracking_uri or store_uri(where), where, metric, mode))
+
+
+def _serve_live(run: "Run", port: int) -> None:
+    from orchestrator.review.live import LiveServer
+
+    with LiveServer(run, port) as server:
+        typer.echo(f"{server.link}  (Ctrl-C ends it; the run goes on)")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return
 
 
 @app.command()
@@ -282,7 +302,11 @@ def _report(report: "Report | ForeignReport") -> None:
         files = write_files(report)
     except OSError as error:
         raise UserError(f"the report of {report.name} cannot be written ({error.strerror or error}).") from error
-    _print_frame(report.caption, report.shown)
+    if report.shown.empty:
+        typer.echo(report.caption)
+    else:
+        _print_frame(report.caption, report.shown)
+    typer.echo(report.advice)
     for path in files:
         if path.suffix in (".html", ".csv", ".png"):
             typer.echo(f"{path.suffix[1:]:>8}: {path}")

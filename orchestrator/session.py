@@ -64,11 +64,11 @@ def conduct(
     """
     with timed(run, started) as marks, tracked(run) as follower:
         marks("running")
-        ending = execute(run, ray=ray, address=address, listeners=listeners)
-        marks("ran", FAILED if ending.errors else OUT_OF_TIME if ending.out_of_time else COMPLETE)
+        outcome = execute(run, ray=ray, address=address, listeners=listeners)
+        marks("ran", FAILED if outcome.errors else OUT_OF_TIME if outcome.out_of_time else COMPLETE)
         report(follower)
         marks("reported")
-    return ending, follower
+    return outcome, follower
 
 
 def _load(
@@ -83,7 +83,7 @@ def _load(
 
 
 def _finish(run: Run, **options: Any) -> DataFrame:
-    ending, _ = conduct(run, **options)
-    if ending.errors:
-        raise RuntimeError("; ".join(f"{key}: {reason}" for key, reason in ending.errors.items()))
+    outcome, _ = conduct(run, **options)
+    if outcome.errors:
+        raise RuntimeError("; ".join(f"{key}: {reason}" for key, reason in outcome.errors.items()))
     return trials_frame(run)

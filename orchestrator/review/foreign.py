@@ -77,11 +77,16 @@ class ForeignReport:
     @property
     def caption(self) -> str:
         """What came out, in one line."""
-        found = f"{len(self.frame)} runs, {len(self.suspects)} of them suspect"
+        return f"{len(self.frame)} runs, {len(self.suspects)} of them suspect by their {self.metric}"
+
+    @property
+    def advice(self) -> str:
+        """What to use, in one line."""
         if self.believed is None:
-            return found
+            return "The runs share no parameter that varies: there is no model to ask what to use."
         best = self.frame.loc[self.believed]
-        return f"{found}; believed best: {best['run']}, {self.metric} {best['value']:.4g}"
+        told = ", ".join(f"{name}={_text(best[PARAMETER + name])}" for name in self.parameters)
+        return f"Use {told}: expected {best['expected']:.4g} (run {best['run']}, which reported {best['value']:.4g})."
 
     @property
     def shown(self) -> DataFrame:

@@ -68,6 +68,13 @@ def page_data(report: Report, film: Film | None = None) -> Data:
     }
 
 
+def empty_data(report: Report) -> Data:
+    """What the page shows before the first trial has come back."""
+    parts = ("answer", "regret", "final", "forensics", "posterior", "slices", "trials", "film")
+    shown = {"name": report.name, "description": report.description, "state": report.state, "cards": [], "series": []}
+    return shown | dict.fromkeys(parts) | {"about": {"campaign": campaign_yaml(report), "facts": [], "timing": None}}
+
+
 # --- what to use ------------------------------------------------------------------------------------------------------
 
 

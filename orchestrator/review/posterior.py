@@ -19,7 +19,7 @@ from orchestrator.review.axes import grid_of
 from rcgp import Optimizer
 
 Array = NDArray[np.float64]
-State = dict[str, Any]
+State = Mapping[str, Any]
 """An optimizer's conclusions, as its journal keeps them now and then."""
 GRID = {1: 161, 2: 27}
 """Points along each axis, for problems that can be drawn."""
@@ -73,8 +73,8 @@ def rows_of(frame: DataFrame, study: Study) -> DataFrame:
 
 def states_of(run: Run | None, study: Study) -> dict[int, State]:
     """The optimizer's state after so many observations, where the journal kept it."""
-    events = [] if run is None else events_of(run, study)
-    return {e.told: dict(e.state) for e in of_type(events, OptimizerSaved) if e.layout == STATE_LAYOUT}
+    saved = [] if run is None else of_type(events_of(run, study), OptimizerSaved)
+    return {event.told: event.state for event in saved if event.layout == STATE_LAYOUT}
 
 
 def _history(study: Study, objective: Objective, rows: DataFrame, states: Mapping[int, State]) -> History:
@@ -108,7 +108,7 @@ def replay(
             continue
         if told in states:
             rows_told = {key: value for key, value in optimizer.state_dict().items() if key in ("X", "y")}
-            optimizer.load_state_dict(states[told] | rows_told)
+            optimizer.load_state_dict({**states[told], **rows_told})
         elif told >= study.initial:
             optimizer.update()  # at every trial, as when it was lived: states build on each other
         if told >= study.initial:

@@ -14,12 +14,12 @@ from orchestrator.campaign.campaign import Campaign, Limits, Resources
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.history import summary
+from orchestrator.engine.history import Summary, summary
 from orchestrator.review.answer import Answer, Recommendation, best_of, concluded, recommend
 from orchestrator.review.posterior import History, histories
 from orchestrator.review.ranking import BASELINE, figure, leaders, printable, regret_table
 from orchestrator.review.regret import REGRETS, trials_frame
-from orchestrator.review.tables import markdown
+from orchestrator.review.tables import markdown, number
 from orchestrator.review.timing import OUT_OF_TIME, sessions
 
 CAREFUL = ("a2-rcgp-ucb", "fc-rcgp-ucb", "diagnostics-gp", "student-t-ucb")
@@ -37,11 +37,14 @@ class Report:
     folder: Path
     run: Run | None = None
     """Where the journals are; None when all is known from MLflow alone."""
+    live: bool = False
+    """Whether it is made while the run goes on: then without what takes long to draw."""
 
     @classmethod
-    def of(cls, run: Run) -> "Report":
+    def of(cls, run: Run, live: bool = False) -> "Report":
         """The report of a run as its journals tell it."""
-        return cls(run.name, run.campaign.description, run.studies, trials_frame(run), run.folder / "report", run)
+        frame, folder = trials_frame(run), run.folder / "report"
+        return cls(run.name, run.campaign.description, run.studies, frame, folder, run, live)
 
     @property
     def initial(self) -> int:
@@ -82,6 +85,13 @@ class Report:
     def shown(self) -> DataFrame:
         """The regrets, for people."""
         return printable(self.table) if len(self.table) else DataFrame()
+
+    def by_study(self) -> DataFrame:
+        """One row per study, of a run whose journals are here."""
+        assert self.run is not None
+        frame = self.frame if len(self.frame) else DataFrame(columns=["study", "best_so_far", *REGRETS])
+        rows = [_study_row(s, summary(self.run, s), frame[frame["study"] == s.key]) for s in self.studies]
+        return DataFrame(rows)
 
     @property
     def done(self) -> int:
@@ -146,8 +156,7 @@ class Report:
         """What was run and what came out, in Markdown."""
         more = [f"[Open the report]({link}) with all figures.", ""] if link else []
         table = [] if self.table.empty else [markdown(self.shown)]
-        answer = [] if self.answer is None else [self.answer.sentence(), ""]
-        return "\n".join([*answer, self.verdict(), "", self.description, "", *more, *table])
+        return "\n".join([self.advice, "", self.verdict(), "", self.description, "", *more, *table])
 
     # --- what to use -------------------------------------------------------------------------------------------------
 
@@ -158,6 +167,11 @@ class Report:
             return None
         use = best_of(self._asked(), self.objective, self.frame, self.run)
         return None if use is None else Answer(use, self._plain(use.study))
+
+    @property
+    def advice(self) -> str:
+        """The answer in one line, or that there is none yet."""
+        return "No trial has come back yet." if self.answer is None else self.answer.sentence()
 
     def _asked(self) -> list[Study]:
         """The studies whose recommendation counts: of a leader where the truth is known, else of the most careful that ran."""
@@ -193,7 +207,7 @@ class Report:
     @cached_property
     def histories(self) -> list[History]:
         """What the optimizers believed over time, where it can be drawn."""
-        return list(histories(self.studies, self.frame, self.objective, self.run))
+        return [] if self.live else list(histories(self.studies, self.frame, self.objective, self.run))
 
 
 def answer_of(run: Run) -> Answer | None:
@@ -232,21 +246,9 @@ def _campaign(name: str, description: str, studies: tuple[Study, ...]) -> Campai
     )
 
 
-def study_table(run: Run) -> DataFrame:
-    """One row per study: progress, best true value, regret, suspects, corruptions, failures; "-" before its first trial."""
-    frame = trials_frame(run)
-    return DataFrame([_study_row(run, study, frame) for study in run.studies])
-
-
-def _study_row(run: Run, study: Study, frame: DataFrame) -> dict[str, object]:
-    figures, mine = summary(run, study), frame[frame["study"] == study.key] if len(frame) else frame
-    last = {
-        name: "-" if mine.empty else f"{mine[name].iloc[-1]:.4g}" for name in ("best_so_far", *REGRETS) if name in frame
-    }
-    counted = {name: getattr(figures, name) for name in ("suspects", "corrupted", "failed", "fallbacks")}
+def _study_row(study: Study, figures: Summary, mine: DataFrame) -> dict[str, object]:
+    """How far it is, best true value, regret, suspects, corruptions, failures; "-" before its first trial."""
     titles = {"best_so_far": "best"} | REGRETS
-    return (
-        {"study": study.key, "trials": f"{figures.done}/{study.total}"}
-        | {titles[k]: v for k, v in last.items()}
-        | counted
-    )
+    last = {title: number(mine[name].iloc[-1]) if len(mine) else "-" for name, title in titles.items() if name in mine}
+    counted = {name: getattr(figures, name) for name in ("suspects", "corrupted", "failed", "fallbacks")}
+    return {"study": study.key, "trials": f"{figures.done}/{study.total}"} | last | counted

@@ -1,6 +1,13 @@
-"""Tables as text that can be pasted."""
+"""Numbers and tables as text."""
+
+import math
 
 from pandas import DataFrame
+
+
+def number(value: float) -> str:
+    """A number for people; a dash where there is none."""
+    return "-" if math.isnan(value) else f"{value:.4g}"
 
 
 def markdown(table: DataFrame) -> str:

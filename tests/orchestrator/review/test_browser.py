@@ -5,6 +5,9 @@ Screenshots are left in the folder that SCREENSHOTS names, for whoever wants to 
 
 import os
 import shutil
+import subprocess
+import tarfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +15,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from small_runs import finished
+from small_runs import cut_short, finished
 
 from orchestrator.review.files import write_files
 from orchestrator.review.foreign import ForeignReport
+from orchestrator.review.live import LiveServer
 from orchestrator.review.report import Report
 
+AXE = "axe-core@4.14.0"
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -44,9 +49,9 @@ def browser() -> Iterator[Any]:
 class Visit:
     """A page, and every error its scripts made."""
 
-    def __init__(self, browser: Any, address: str, dark: bool = False) -> None:
+    def __init__(self, browser: Any, address: str, dark: bool = False, width: int = 1400) -> None:
         scheme = "dark" if dark else "light"
-        self.page = browser.new_page(viewport={"width": 1400, "height": 1000}, color_scheme=scheme)
+        self.page = browser.new_page(viewport={"width": width, "height": 1000}, color_scheme=scheme)
         self.errors: list[str] = []
         self.requests: list[str] = []
         self.page.on("pageerror", lambda error: self.errors.append(str(error)))
@@ -57,6 +62,22 @@ class Visit:
         folder = os.environ.get("SCREENSHOTS")
         if folder:
             self.page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The rules of accessibility that browsers' own tools go by, as a script."""
+    npm = shutil.which("npm")
+    if npm is None:
+        pytest.skip("no npm to fetch axe-core with (Debian: apt-get install npm)")
+    folder = tmp_path_factory.mktemp("axe")
+    done = subprocess.run([npm, "pack", AXE], cwd=folder, capture_output=True, text=True, timeout=120, check=False)
+    if done.returncode:
+        pytest.skip(f"{AXE} cannot be fetched: {done.stderr.strip()[-200:]}")
+    with tarfile.open(next(folder.glob("*.tgz"))) as packed:
+        script = packed.extractfile("package/axe.min.js")
+        assert script is not None
+        return script.read().decode()
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +125,98 @@ def test_the_slider_goes_through_the_trials(browser: Any, report: Report) -> Non
     page.wait_for_function("document.querySelector('#posterior .tools output').textContent === '12 of 12 trials'")
     assert visit.errors == []
     page.close()
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Six parameters, five algorithms and two adversaries: whatever can be wide is."""
+    adversaries = ["honest", {"name": "crash", "value": -50.0, "budget": 2}]
+    algorithms = ["gp-ucb", "student-t-ucb", "diagnostics-gp", "fc-rcgp-ucb", "random"]
+    run = finished(
+        tmp_path_factory.mktemp("large"), objective="hartmann6", adversaries=adversaries, algorithms=algorithms, seeds=1
+    )
+    written = Report.of(run)
+    write_files(written)
+    return written
+
+
+@pytest.fixture(params=["report", "large"])
+def shown(request: pytest.FixtureRequest) -> Report:
+    found = request.getfixturevalue(request.param)
+    assert isinstance(found, Report)
+    return found
+
+
+@pytest.mark.parametrize("width", [400, 1920])
+def test_nothing_is_wider_than_the_window_and_no_legend_lies_on_a_title(
+    browser: Any, shown: Report, width: int
+) -> None:
+    visit = Visit(browser, (shown.folder / "report.html").as_uri(), width=width)
+    page = visit.page
+    page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+    visit.shoot(f"report-{shown.objective.dim}d-{width}")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    overlaps = page.evaluate(
+        """[...document.querySelectorAll('.chart')].filter(chart => chart.querySelector('.legend')).filter(chart => {
+          const box = name => chart.querySelector(name)?.getBoundingClientRect();
+          const legend = box('.legend'), title = box('h3'), plot = box('.nsewdrag');
+          return (title && legend.top < title.bottom - 1) || legend.bottom > plot.top + 4 || legend.right > innerWidth;
+        }).map(chart => chart.textContent.slice(0, 80))"""
+    )
+    assert overlaps == []
+    assert visit.errors == []
+    page.close()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_the_rules_of_accessibility_hold(browser: Any, shown: Report, axe: str, dark: bool) -> None:
+    visit = Visit(browser, (shown.folder / "report.html").as_uri(), dark)
+    page = visit.page
+    page.wait_for_selector("body[data-ready=yes]", timeout=60_000)
+    page.evaluate(axe)
+    found = page.evaluate("axe.run()")["violations"]
+    grave = {
+        f["id"]: [n["html"][:120] for n in f["nodes"][:3]] for f in found if f["impact"] in ("critical", "serious")
+    }
+    assert grave == {}
+    page.close()
+
+
+def test_trials_are_sorted_and_filtered(browser: Any, report: Report) -> None:
+    page = Visit(browser, (report.folder / "report.html").as_uri()).page
+    page.wait_for_selector("#trials tbody tr", timeout=60_000)
+    rows = page.locator("#trials tbody tr")
+    assert rows.count() == 72
+    page.locator("#trials").get_by_role("button", name="reported", exact=True).click()
+    values = [float(text) for text in page.locator("#trials tbody tr td:nth-child(4)").all_inner_texts()]
+    assert values == sorted(values)
+    page.locator("#trials").get_by_role("button", name="reported", exact=True).click()
+    assert page.locator("#trials th[aria-sort=descending]").inner_text() == "reported"
+    page.get_by_role("searchbox").fill("a2-rcgp weight<0.5")
+    frame = report.frame
+    expected = frame[(frame["algorithm"] == "a2-rcgp-ucb") & (frame["weight"] < 0.5)]
+    assert len(expected)
+    assert rows.count() == len(expected)
+    page.close()
+
+
+def test_a_live_page_follows_the_run(browser: Any, tmp_path: Path) -> None:
+    run = finished(tmp_path, seeds=1)
+    whole = run.journal(run.studies[1]).read_bytes()
+    cut_short(run, run.studies[1], 5)
+    with LiveServer(run) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        visit = Visit(browser, server.link)
+        page = visit.page
+        page.get_by_text("29 of 36 trials.", exact=True).wait_for(timeout=60_000)
+        visit.shoot("live")
+        run.journal(run.studies[1]).write_bytes(whole)
+        page.get_by_text("36 of 36 trials.", exact=True).wait_for(timeout=60_000)
+        server.shutdown()
+        thread.join()
+        assert visit.errors == []
+        page.close()
 
 
 def test_the_report_of_foreign_runs_draws_itself(browser: Any, tmp_path: Path) -> None:

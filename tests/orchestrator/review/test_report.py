@@ -9,7 +9,7 @@ from small_runs import cut_short, finished, started
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
 from orchestrator.review.page import page_data
-from orchestrator.review.report import Report, answer_of, study_table
+from orchestrator.review.report import Report, answer_of
 from orchestrator.review.timing import OUT_OF_TIME, timed
 
 
@@ -67,7 +67,7 @@ def test_before_the_first_choice_there_is_nothing_to_compare(run: Run) -> None:
 def test_before_the_first_trial_there_is_no_answer(tmp_path: Path) -> None:
     run = started(tmp_path)
     assert answer_of(run) is None
-    table = study_table(run)
+    table = Report.of(run).by_study()
     assert set(table["trials"]) == {"0/12"}
     assert "nan" not in table.to_string()
 
