@@ -351,11 +351,14 @@ def _table(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
 
 def main() -> None:
-    """Entry point: what cannot be done is one line and exit code 2."""
+    """Entry point: what cannot be done is one line and exit code 2, also where a file or folder is in the way."""
     try:
         app()
     except UserError as error:
         typer.echo(f"error: {error}", err=True)
+        sys.exit(2)
+    except OSError as error:
+        typer.echo(f"error: {error.filename or 'a file'}: {error.strerror or error}.", err=True)
         sys.exit(2)
 
 

@@ -60,7 +60,12 @@ def connect(address: str | None) -> None:
     quiet: dict[str, Any] = {"include_dashboard": False} if address in (None, "local") else {}
     try:
         ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **quiet)
-    except (ConnectionError, RuntimeError, ValueError, ray.exceptions.AuthenticationError) as error:
+    except (
+        OSError,
+        RuntimeError,
+        ValueError,
+        ray.exceptions.AuthenticationError,
+    ) as error:  # OSError: a long TMPDIR, too
         reason = " ".join(str(getattr(error, "message", error)).split())[:300].rstrip(".")
         token = "" if address is None else f". {TOKEN}"
         raise UserError(f"Ray at {address or 'this machine'}: {reason}{token}") from None

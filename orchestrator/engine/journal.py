@@ -120,6 +120,7 @@ class FileJournal:
         start = time.perf_counter()
         fresh = self._unseen(lines, seq)
         data = b"".join(fresh)
+        self._check_place()
         try:
             written = os.write(self._fd, data) if data else 0
             if written < len(data):
@@ -132,6 +133,11 @@ class FileJournal:
         self._size += len(data)
         self._seq += len(fresh)
         self.seconds += time.perf_counter() - start
+
+    def _check_place(self) -> None:
+        """A file that was deleted or moved can be written to, and nobody would find it again."""
+        if not self.path.exists() or not os.path.samestat(self.path.stat(), os.fstat(self._fd)):
+            raise JournalError(f"{self.path}: was moved or deleted while the study ran; put it back, then resume.")
 
     def _unseen(self, lines: list[bytes], seq: int) -> list[bytes]:
         """A retried append may arrive twice; one from a writer that was replaced must not arrive at all."""

@@ -1,7 +1,7 @@
 """What an objective may change in the process that evaluates it, put back after every trial.
 
 An objective is anybody's code. It may close the standard output, change the folder, replace a built-in function: its own
-trial may suffer from that, the next one and the engine may not.
+trial may suffer from that, the next one and the engine may not. One that forks must not have the study go on twice.
 """
 
 import builtins
@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOBase
@@ -48,12 +49,39 @@ class _Unclosable(TextIOBase):
 @contextmanager
 def restored() -> Iterator[None]:
     """Evaluate an objective in the block; the process is afterwards what it was before."""
-    with _streams(), _signals(), _folder(), np.errstate():
-        names = dict(vars(builtins))
+    with _one_process(), _streams(), _signals(), _folder(), _interpreter(), np.errstate():
+        yield
+
+
+@contextmanager
+def _one_process() -> Iterator[None]:
+    """A child that comes back from a fork ends here: the study is its parent's."""
+    parent = os.getpid()
+    try:
+        yield
+    finally:
+        if os.getpid() != parent:
+            os._exit(0)
+
+
+@contextmanager
+def _interpreter() -> Iterator[None]:
+    """Built-in names, limits and filters of Python, and the modes of new files."""
+    names, depth, umask = dict(vars(builtins)), sys.getrecursionlimit(), _umask()
+    with warnings.catch_warnings():
         try:
             yield
         finally:
             vars(builtins).update(names)
+            sys.setrecursionlimit(depth)
+            os.umask(umask)
+
+
+def _umask() -> int:
+    """The mask of this process, which can only be read by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 @contextmanager
@@ -81,17 +109,8 @@ def _copy(fd: int) -> int | None:
 
 def _put_back(fd: int, copy: int) -> None:
     with suppress(OSError):  # the objective closed the copy too: nothing can be done
-        if not _is_open(fd):
-            os.dup2(copy, fd)
+        os.dup2(copy, fd)  # also where it is open: it may be another file by now
         os.close(copy)
-
-
-def _is_open(fd: int) -> bool:
-    try:
-        os.fstat(fd)
-    except OSError:
-        return False
-    return True
 
 
 @contextmanager

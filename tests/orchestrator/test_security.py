@@ -6,15 +6,20 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from small_runs import finished
 
 from orchestrator import cli
 from orchestrator.campaign.campaign import Campaign, check_name
 from orchestrator.campaign.runs import Run
 from orchestrator.errors import UserError
 from orchestrator.launch.cluster_file import SECRETS
+from orchestrator.review.files import write_files
+from orchestrator.review.report import Report
 from orchestrator.tracking import server
 from orchestrator.tracking.follower import Follower
 
@@ -106,7 +111,27 @@ def test_no_source_loads_what_could_be_code():
 
 
 @pytest.mark.parametrize(
-    "name", ["..", "../x", "a/b", "/etc", "", ".hidden", "a..b", "a\0b", "a\nb", "~root", "a b", "-x"]
+    "name",
+    [
+        "..",
+        "../x",
+        "a/b",
+        "/etc",
+        "",
+        ".hidden",
+        "a..b",
+        "a\0b",
+        "a\nb",
+        "~root",
+        "a b",
+        "-x",
+        "=1+1",
+        "+1",
+        "@a",
+        "<b>",
+        "[red]",
+        "x" * 101,
+    ],
 )
 def test_names_stay_under_the_storage_root(name, tmp_path):
     with pytest.raises(UserError, match="must consist of"):
@@ -118,17 +143,46 @@ def test_names_stay_under_the_storage_root(name, tmp_path):
         Campaign.from_dict({"name": "x"} | plan)
 
 
+# --- the page ---------------------------------------------------------------------------------------------------------
+
+BREAKOUT = "</script></p><script>alert(1)</script><img src=x onerror=alert(1)>"
+
+
+class Elements(HTMLParser):
+    """What a browser would see of a page: how often each element and handler is there."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.seen: Counter[str] = Counter()
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.update([tag, *(name for name, _ in attrs if name.startswith("on"))])
+
+
+def test_what_people_wrote_is_text_in_the_page(tmp_path):
+    pages = []
+    for name, words in (("plain", "plain"), ("evil", BREAKOUT)):
+        plan = {"name": name, "description": words, "objective": "forrester", "algorithms": "random", "trials": 2}
+        run = finished(tmp_path, plan | {"tracking": {"enabled": False}})
+        pages.append(next(p for p in write_files(Report.of(run)) if p.suffix == ".html").read_text())
+    plain, evil = map(Elements, pages)
+    assert evil.seen == plain.seen, "no element and no handler more than in a page without it"
+    assert "alert(1)" in pages[1], "and it is there, as text"
+
+
 # --- credentials ------------------------------------------------------------------------------------------------------
 
 
-def test_a_password_in_the_tracking_address_reaches_no_log(tmp_path):
+def test_a_password_in_the_tracking_address_reaches_no_log_and_no_file_that_others_read(tmp_path):
     uri = "http://someone:hunter2@127.0.0.1:9/"
     done = command(tmp_path, "run", "smoke", *QUICK, "--tracking-uri", uri)
     assert done.returncode == 0, done.stderr
-    logs = [p.read_text(errors="replace") for p in (tmp_path / "runs/smoke").rglob("*.log")]
-    assert logs, "the follower keeps one"
-    for text in (done.stdout, done.stderr, *logs):
-        assert "hunter2" not in text
+    assert "hunter2" not in done.stdout + done.stderr
+    files = [p for p in (tmp_path / "runs").rglob("*") if p.is_file()]
+    assert any(p.suffix == ".log" for p in files), "the follower keeps one"
+    holders = {p.name: p.stat().st_mode & 0o777 for p in files if b"hunter2" in p.read_bytes()}
+    assert holders == {"campaign.yaml": 0o600, "run.json": 0o600}, "a resume needs it, and nobody else can read it"
 
 
 def test_a_password_in_the_tracking_address_is_on_no_command_line(tmp_path):

@@ -194,3 +194,16 @@ def test_events_of_a_newer_version_are_refused_with_path_and_line(path):
         path.write_bytes(b"".join(lines) + b'{"crc":"%08x",%s\n' % (zlib.crc32(body), body))
         with pytest.raises(JournalError, match=rf"study.jsonl, line 4: written by another version.*'{kind}'"):
             read(path)
+
+
+@pytest.mark.parametrize("fate", ["deleted", "moved", "replaced"])
+def test_a_journal_whose_file_is_gone_says_so_instead_of_writing_for_nobody(fate, path):
+    journal = FileJournal(path)
+    path.rename(path.with_name("elsewhere"))
+    if fate == "replaced":
+        path.touch()
+    if fate == "deleted":
+        path.with_name("elsewhere").unlink()
+    with pytest.raises(JournalError, match="was moved or deleted while the study ran"):
+        journal.append(EVENTS[1])
+    journal.close()
