@@ -17,6 +17,7 @@ install: .venv/.installed
 
 demo: install
 	$(BIN)/orchestrate run smoke --name smoke-$$(date +%Y%m%d-%H%M%S)
+	@echo "More: $(BIN)/orchestrate --help, or 'source $(BIN)/activate' once and then just 'orchestrate'."
 
 test: install lint
 	$(BIN)/python -m pytest

@@ -1,5 +1,6 @@
 """The command line: orchestrate run | resume | list | show | report | ui | sync | check."""
 
+import shlex
 import signal
 import sys
 import time
@@ -9,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orchestrator.errors import UserError
+from orchestrator.terminal import plain, print_frame, print_table
 
 if TYPE_CHECKING:
-    from pandas import DataFrame
-
+    from orchestrator.campaign.campaign import Campaign
     from orchestrator.campaign.runs import Run
     from orchestrator.review.foreign import ForeignReport
     from orchestrator.review.report import Report
@@ -22,11 +23,9 @@ STARTED = time.time()
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
-    help="Hyper-parameter search that keeps working when some of the results are lies.\n\n"
-    "Exit codes: 0 all done, 1 a study failed, 2 bad input, 3 stopped by the time limit, 130 interrupted.",
 )
 
 Root = Annotated[
@@ -36,12 +35,52 @@ Address = Annotated[
     str | None, typer.Option(help="Ray cluster to use, 'auto' or HOST:PORT. [dim]Default: one on this machine.[/dim]")
 ]
 NoRay = Annotated[bool, typer.Option("--no-ray", help="Run in this process, one trial after the other.")]
-Name = Annotated[str, typer.Argument(help="Name of the run.", show_default=False)]
+
+
+def _run_names(incomplete: str) -> list[str]:
+    """What the shell completes the name of a run with."""
+    from orchestrator.campaign.runs import names, storage_root
+
+    return [name for name in names(storage_root()) if name.startswith(incomplete)]
+
+
+def _campaign_names(incomplete: str) -> list[str]:
+    from orchestrator.campaign.campaign import shipped
+
+    return [name for name in shipped() if name.startswith(incomplete)]
+
+
+Name = Annotated[str, typer.Argument(help="Name of the run.", show_default=False, autocompletion=_run_names)]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"rcgp-orchestrator {version('rcgp-orchestrator')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and leave.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Hyper-parameter search that keeps working when some of the results are lies.
+
+    Exit codes: 0 all done, 1 a study failed, 2 bad input, 3 stopped by the time limit, 130 interrupted.
+    """
 
 
 @app.command("run")
 def run_campaign(
-    campaign: Annotated[str, typer.Argument(help="A shipped campaign's name, or a YAML file.", show_default=False)],
+    campaign: Annotated[
+        str,
+        typer.Argument(
+            help="A shipped campaign's name, or a YAML file.", show_default=False, autocompletion=_campaign_names
+        ),
+    ],
     name: Annotated[str | None, typer.Option(help="Name of the run.", show_default="the campaign's")] = None,
     seeds: Annotated[int | None, typer.Option(help="Number of seeds.")] = None,
     trials: Annotated[int | None, typer.Option(help="Trials per study, after the initial ones.")] = None,
@@ -104,9 +143,9 @@ def list_runs(root: Root = None) -> None:
 
     where = storage_root(root)
     rows = [_listed(where, name) for name in names(where)]
-    _table(f"Runs in {where}", ["run", "campaign", "studies", "trials", "state"], rows)
+    print_table(f"Runs in {where}", ["run", "campaign", "studies", "trials", "state"], rows)
     campaigns = [[n, str(len(c.studies())), c.description] for n in shipped() for c in [Campaign.load(n)]]
-    _table("Shipped campaigns", ["campaign", "studies", "what it is"], campaigns)
+    print_table("Shipped campaigns", ["campaign", "studies", "what it is"], campaigns)
 
 
 def _listed(where: Path, name: str) -> list[str]:
@@ -137,14 +176,14 @@ def show(
     run = Run.open(storage_root(root), name)
     if not timing:
         shown = Report.of(run)
-        _print_frame(name, shown.by_study())
-        typer.echo(shown.advice)
+        print_frame(name, shown.by_study())
+        typer.echo(plain(shown.advice))
         return
     if clock.known(run):
-        _print_frame(f"{name}: where the time went", clock.run_table(run))
+        print_frame(f"{name}: where the time went", clock.run_table(run))
     else:
         typer.echo(f"{name}: no session of this run has ended yet; what each stage took is known when one does.")
-    _print_frame("Its studies, side by side: seconds each", clock.study_table(run))
+    print_frame("Its studies, side by side: seconds each", clock.study_table(run))
 
 
 TrackingUri = Annotated[
@@ -251,8 +290,8 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
     from orchestrator.session import conduct
 
     console, unwritten = Console(), False
-    again = f"orchestrate resume {run.name}" + (f" --root {root}" if root else "") + (" --no-ray" if no_ray else "")
-    console.print(f"{run.name}: {len(run.studies)} studies in {run.folder}", highlight=False)
+    again = f"orchestrate resume {run.name}" + _root_option(root) + (" --no-ray" if no_ray else "")
+    typer.echo(f"{run.name}: {len(run.studies)} studies in {run.folder}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)
 
     def report(follower: "Follower | None") -> None:
@@ -267,16 +306,16 @@ def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None
             run, ray=not no_ray, address=address, listeners=[progress(run, console)], started=STARTED, report=report
         )
     except KeyboardInterrupt:
-        console.print(f"Interrupted; nothing is lost. Continue with: {again}", highlight=False)
+        typer.echo(f"Interrupted; nothing is lost. Continue with: {again}")
         raise typer.Exit(130) from None
     _say_tracked(run, follower, root)
     for key, reason in ending.errors.items():
-        typer.echo(f"error: {key}: {reason}", err=True)
+        _fail(f"{key}: {reason}")
     if ending.errors or unwritten:
         typer.echo(f"When that is mended, continue with: {again}", err=True)
         raise typer.Exit(1)
     if ending.out_of_time:
-        console.print(f"The time limit is reached. Continue with: {again}", highlight=False)
+        typer.echo(f"The time limit is reached. Continue with: {again}")
         raise typer.Exit(3)
 
 
@@ -287,7 +326,7 @@ def _try_report(run: "Run") -> bool:
     try:
         _report(Report.of(run))
     except UserError as error:
-        typer.echo(f"error: {error}", err=True)
+        _fail(str(error))
         return True
     return False
 
@@ -302,11 +341,8 @@ def _report(report: "Report | ForeignReport") -> None:
         files = write_files(report)
     except OSError as error:
         raise UserError(f"the report of {report.name} cannot be written ({error.strerror or error}).") from error
-    if report.shown.empty:
-        typer.echo(report.caption)
-    else:
-        _print_frame(report.caption, report.shown)
-    typer.echo(report.advice)
+    print_frame(report.caption, report.shown)
+    typer.echo(plain(report.advice))
     for path in files:
         if path.suffix in (".html", ".csv", ".png"):
             typer.echo(f"{path.suffix[1:]:>8}: {path}")
@@ -316,46 +352,34 @@ def _say_tracked(run: "Run", follower: "Follower | None", root: Path | None) -> 
     """How to look at the run in MLflow, or why not yet."""
     if follower is None:
         return
-    where = f" --root {root}" if root else ""
+    where = _root_option(root)
     if follower.reason:
         typer.echo(f"  MLflow: behind ({follower.reason}). Catch up with: orchestrate sync {run.name}{where}", err=True)
     else:
         typer.echo(f"{'MLflow':>8}: orchestrate ui {run.name}{where}")
 
 
-def _print_plan(campaign: Any) -> None:
+def _root_option(root: Path | None) -> str:
+    """As it has to be typed again."""
+    return f" --root {shlex.quote(str(root))}" if root else ""
+
+
+def _print_plan(campaign: "Campaign") -> None:
     rows = [[s.key, str(s.total), str(s.workers)] for s in campaign.studies()]
-    _table(f"{campaign.name}: {len(rows)} studies", ["study", "trials", "workers"], rows)
+    print_table(f"{campaign.name}: {len(rows)} studies", ["study", "trials", "workers"], rows)
 
 
-def _print_frame(title: str, frame: "DataFrame") -> None:
-    rows = [[f"{v:.4g}" if isinstance(v, float) else str(v) for v in row] for row in frame.itertuples(index=False)]
-    _table(title, [str(c).replace("_", " ") for c in frame.columns], rows)
-
-
-def _table(title: str, columns: list[str], rows: list[list[str]]) -> None:
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for i, column in enumerate(columns):
-        words = any(row[i][:1].isalpha() and row[i] != "nan" for row in rows)
-        table.add_column(column, justify="left" if words else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*row)
-    console = Console()
-    if not console.is_terminal:
-        console.width = 200  # a log has no edge to wrap at
-    console.print(table)
+def _fail(message: str) -> None:
+    """One line, whatever an exception or a file's name brought along."""
+    typer.echo(f"error: {plain(message)}", err=True)
 
 
 def main() -> None:
     """Entry point: what cannot be done is one line and exit code 2, also where a file or folder is in the way."""
     try:
-        app()
+        app(prog_name="orchestrate")
     except UserError as error:
-        typer.echo(f"error: {error}", err=True)
+        _fail(str(error))
         sys.exit(2)
     except OSError as error:
         typer.echo(f"error: {error.filename or 'a file'}: {error.strerror or error}.", err=True)

@@ -18,5 +18,10 @@ def redacted(text: str) -> str:
 def did_you_mean(word: str, allowed: Iterable[str]) -> str:
     """A hint for a misspelt word, and what there is."""
     names = sorted(allowed)
-    close = get_close_matches(word, names, n=1)
-    return (f"did you mean {close[0]!r}? " if close else "") + f"Allowed: {', '.join(names)}."
+    close = closest(word, names)
+    return (f"did you mean {close!r}? " if close else "") + f"Allowed: {', '.join(names)}."
+
+
+def closest(word: str, allowed: Iterable[str], likeness: float = 0.6) -> str | None:
+    """The allowed word that is most like this one, if one is like it."""
+    return next(iter(get_close_matches(word, sorted(allowed), n=1, cutoff=likeness)), None)

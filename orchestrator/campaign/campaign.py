@@ -62,9 +62,9 @@ def _check_plain(value: Any, where: str, depth: int = 0) -> None:
 
 def _seeds(value: Any) -> Any:
     """`10` stands for the seeds 0 to 9."""
-    if isinstance(value, bool) or not isinstance(value, int):
+    if isinstance(value, list | tuple):
         return value
-    if not 1 <= value <= 10_000:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 10_000:
         raise ValueError("must be a number of seeds between 1 and 10000, or a list of them")
     return list(range(value))
 

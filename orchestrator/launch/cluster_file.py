@@ -4,7 +4,6 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatch
 from importlib.metadata import metadata
 from pathlib import Path
@@ -15,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 
 from orchestrator.campaign.campaign import Campaign, read_yaml, shipped
 from orchestrator.engine.cluster import demand
-from orchestrator.errors import UserError, did_you_mean
+from orchestrator.errors import UserError, closest, did_you_mean
 
 Config = Mapping[str, Any]
 Demand = tuple[float, float]
@@ -191,8 +190,8 @@ def _misspelt(where: str, given: Config) -> Iterator[str]:
     schema = json.loads((Path(ray.autoscaler.__file__).parent / "ray-schema.json").read_text())
     known = set(schema["properties"][where]["properties"])
     for key in set(given) - known:
-        if close := get_close_matches(key, known, n=1, cutoff=0.8):
-            yield f"{where}.{key}: did you mean {close[0]!r}?"
+        if close := closest(key, known, likeness=0.8):
+            yield f"{where}.{key}: did you mean {close!r}?"
 
 
 def _images(config: Config) -> dict[str, str]:

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -152,6 +153,8 @@ BAD = {
     "set": (["run", "smoke", "--set", "trials"], "must read KEY=VALUE"),
     "set-key": (["run", "smoke", "--set", "trails=3"], "did you mean 'trials'?"),
     "seeds": (["run", "smoke", "--seeds", "0"], "seeds must be"),
+    "seeds-text": (["run", "smoke", "--set", "seeds=many"], "seeds must be a number of seeds between 1 and 10000, or"),
+    "budget": (["run", "smoke", "--set", "adversaries=[{name: crash, budgett: 2}]"], "Did you mean 'budget'?"),
     "trials": (["run", "smoke", "--trials", "-1"], "trials should be"),
     "workers": (["run", "smoke", "--workers", "0"], "workers should be"),
     "algorithms": (["run", "smoke", "--algorithms", "gp-ucp"], "gp-ucb"),
@@ -263,3 +266,55 @@ def test_interrupting_leaves_a_resumable_run_and_a_second_driver_is_told_who_hol
     events = read(tmp_path / "runs/slow/journals/random.honest.seed0.jsonl")
     assert len(observations(events)) == 45
     assert len(calls(tmp_path)) <= 46, "only the interrupted trial ran twice"
+
+
+def test_version_and_short_help(orchestrate):
+    code, out, _ = orchestrate("--version")
+    assert code == 0
+    assert re.fullmatch(r"rcgp-orchestrator \d+\.\d+.*\n", out)
+    for arguments in (["-h"], ["run", "-h"]):
+        code, out, _ = orchestrate(*arguments)
+        assert code == 0
+        assert "Usage: orchestrate" in out
+
+
+def test_the_shell_completes_runs_and_campaigns(orchestrate, tmp_path, monkeypatch):
+    orchestrate("run", "smoke", "--name", "mine", *QUICK)
+    for line, word in (("orchestrate run forr", "forrester-clean"), ("orchestrate show mi", "mine")):
+        monkeypatch.setenv("_ORCHESTRATE_COMPLETE", "complete_bash")
+        monkeypatch.setenv("COMP_WORDS", line)
+        monkeypatch.setenv("COMP_CWORD", "2")
+        _, out, _ = orchestrate()
+        assert word in out.split()
+
+
+def test_brackets_in_folders_names_and_messages_are_printed_as_they_are(orchestrate, tmp_path):
+    """Rich reads them as markup: a closing tag that was never opened ended every command in a traceback."""
+    odd = "runs [/red]"
+    code, out, err = orchestrate("run", "smoke", *QUICK, "--root", odd, "--set", "description='[/bold] text'")
+    assert code == 0, err
+    assert f"studies in {odd}/smoke" in out
+    file = tmp_path / odd / "smoke/campaign.yaml"
+    file.write_text(file.read_text().replace("[/bold]", "[/italic]"))
+    code, out, err = orchestrate("list", "--root", odd)
+    assert code == 0, err
+    assert f"Runs in {odd}" in out
+    assert "[/italic]" in out, "the refusal says what changed"
+    assert "[/italic]" in refused(orchestrate("show", "smoke", "--root", odd))
+
+
+@pytest.mark.parametrize("arguments", [["report", "any", "--from-mlflow"], ["ui"], ["ui", "--port", "1"]])
+@pytest.mark.parametrize("damage", ["text", "torn"])
+def test_a_damaged_database_is_one_line(orchestrate, tmp_path, arguments, damage):
+    (tmp_path / "runs").mkdir()
+    database = tmp_path / "runs/mlflow.db"
+    if damage == "torn":
+        with sqlite3.connect(database) as connection:
+            connection.execute("create table t (x)")
+            connection.executemany("insert into t values (?)", [("x" * 500,)] * 100)
+        database.write_bytes(database.read_bytes()[:5000])
+    else:
+        database.write_text("not a database " * 500)
+    line = refused(orchestrate(*arguments))
+    assert "mlflow.db: damaged (" in line
+    assert "orchestrate sync" in line
