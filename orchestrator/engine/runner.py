@@ -9,7 +9,7 @@ from objectives import prepare
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run, free_name, import_from, storage_root
 from orchestrator.campaign.study import Study
-from orchestrator.engine.build import build_adversary, build_objective
+from orchestrator.engine.build import build_adversary, build_objective, build_optimizer
 from orchestrator.engine.cluster import check_address, cluster
 from orchestrator.engine.driver_node import read_ledger
 from orchestrator.engine.fleet import Fleet, RunOutcome
@@ -38,8 +38,6 @@ def check(campaign: Campaign, paths: Sequence[str] = (), *, address: str | None 
 
     Data and devices are only looked for when trials run on this machine: the head of a cluster need not have them.
     """
-    from orchestrator.engine.build import build_optimizer
-
     check_address(address)
     import_from(paths)
     studies = campaign.studies()
