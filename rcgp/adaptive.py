@@ -15,12 +15,17 @@ from rcgp.fit import POWERS, Data, Hyperparameters, leave_one_out_score, margina
 from rcgp.fixed_center import VANISHED, RobustSurrogate, believable, paper_width
 from rcgp.gaussian import Array, Mask
 from rcgp.reconsider import FEWEST, simplest_explanation
-from rcgp.state import Scaling, SurrogateState, trusted_rows
+from rcgp.score import explain
+from rcgp.state import Scaling, SurrogateState, mask_of, trusted_rows
 from rcgp.surrogates import fitted_at, hyper_of
-from rcgp.weights import PlateauIMQ
+from rcgp.weights import SUSPECT_WEIGHT, PlateauIMQ
 
 MANY_AT_ONCE = 16
-"""More first rows than this are not taken in at once: among many, a lie hides behind the scale that it sets itself."""
+"""More first rows than this are explained as a whole: among many, a lie hides behind the scale that it sets itself."""
+
+REACHES = (2.0, 4.0, 8.0, 16.0)
+"""In half-widths of the shortest interval that holds half of the values: how far from its middle those reach that the search for
+an explanation takes for honest at first."""
 
 LONGEST = 0.25
 """In units of sqrt(d): the longest length-scale of the second opinion. A handful of rows may look flat along a coordinate, and a
@@ -47,12 +52,14 @@ class AdaptiveSurrogate(RobustSurrogate):
     - where nothing was measured the anchor only knows its own scale, which a few rows estimate badly. There the plateau reaches
       beyond the range of the trusted values, by `margin` times that range below it and by `ceiling` times above it: an honest
       drop that is doubted costs its regret again and again, an honest peak that is doubted is asked again for nothing;
-    - of plausible suspects there are at most `budget` (default 1 + n^(1/3)): when there are more, those that agree with
-      each other, or else the least suspicious, are believed again, and the fewer that contradict them are suspects;
+    - of plausible suspects there are at most `budget` (default 1 + n^(1/3), or as many as there were): when there are more,
+      those that agree with each other, or else the least suspicious, are believed again, and the fewer that contradict them
+      are suspects;
     - an anchor that is wrong about its own rows more often than it thinks suspects less;
     - a row that an objective of shorter length-scales would explain is trusted: few rows in many dimensions say little of them.
 
-    And one thing finds lies that were believed when there was nothing to contradict them: see `rcgp.reconsider`.
+    One thing finds lies that were believed when there was nothing to contradict them: see `rcgp.reconsider`. And many rows told
+    at once are explained as a whole, whatever the share of lies: see `rcgp.score`.
     """
 
     width: float = 3.0
@@ -76,17 +83,19 @@ class AdaptiveSurrogate(RobustSurrogate):
         if self.recipe == "paper":
             return self._paper_update(X, y, previous)
         n = len(y)
-        if previous is None and n > MANY_AT_ONCE:  # told at once: the first half tests the second
-            previous = self.update(X[: n // 2], y[: n // 2], None)
+        if previous is None and believable(y[: self.fit_rows], self.gap).sum() > MANY_AT_ONCE:
+            previous = self._told_at_once(X[: self.fit_rows], y[: self.fit_rows])
+            if n <= self.fit_rows:
+                return previous
         due, hyper = self.fit_is_due(n, previous), hyper_of(previous)
-        trusted = self._first_look(X, y, previous)
+        trusted, allowed = self._first_look(X, y, previous), self._allowed(y, previous)
         if due and self._reconsiders(n, previous):
             trusted, hyper = self._reconsidered(X, y, trusted, hyper)
         for _ in range(self.rounds):
             scaling = Scaling.of(y[trusted])
             z = scaling.to_scaled(y)
             hyper = self.refit(Data.trusted(X[trusted], z[trusted]), marginal_likelihood, hyper, due=due)
-            noise_inflation, target_shift, concluded = self._tested(X, z, trusted, hyper)
+            noise_inflation, target_shift, concluded = self._tested(X, z, trusted, hyper, allowed)
             if np.array_equal(concluded, trusted):
                 break
             trusted, due = concluded, True
@@ -94,6 +103,29 @@ class AdaptiveSurrogate(RobustSurrogate):
         readmitted = trusted & ~trusted_rows(noise_inflation)
         noise_inflation[readmitted], target_shift[readmitted] = 1.0, 0.0
         return SurrogateState(scaling, hyper, noise_inflation, target_shift, fitted_at(n, due, previous))
+
+    def _told_at_once(self, X: Array, y: Array) -> SurrogateState:
+        """The first state of many rows: who lies is what explains them best, and a row that lies has no plateau."""
+        n, rows = len(y), np.flatnonzero(believable(y, self.gap))
+        most = (len(rows) - 1) // 2 if self.budget is None else self.budget
+        explanation = explain(X[rows], Scaling.of(y[rows]).to_scaled(y[rows]), REACHES, most, self.kernel)
+        trusted = mask_of(rows[explanation.honest], n)
+        scaling = Scaling.of(y[trusted])
+        z = scaling.to_scaled(y)
+        hyper = self.refit(Data.trusted(X[trusted], z[trusted]), marginal_likelihood, explanation.hyper)
+        expected, latent = expectations(X, z, trusted, hyper, self.kernel)
+        noise_inflation, target_shift = PlateauIMQ(0.0, self._decay(latent, hyper.noise))(z - expected)
+        noise_inflation = np.where(trusted, 1.0, np.maximum(noise_inflation, 2.0 / SUSPECT_WEIGHT))
+        return SurrogateState(scaling, hyper, noise_inflation, np.where(trusted, 0.0, target_shift), n)
+
+    def _allowed(self, y: Array, previous: SurrogateState | None) -> int:
+        """How many plausible suspects there may be: the budget, or else what is usual, or as many as there were."""
+        if self.budget is not None or previous is None:
+            return most_lies(len(y), self.budget)
+        z = previous.scaling.to_scaled(y[: previous.n])
+        low, high = self._believable_range(z[previous.trusted])
+        before = ~previous.trusted & (z >= low) & (z <= high)
+        return max(most_lies(len(y), None), int(before.sum()))
 
     def _first_look(self, X: Array, y: Array, previous: SurrogateState | None) -> Mask:
         """Which rows (`n`, boolean) are trusted at first: the old ones as before, new ones by the old model's prediction."""
@@ -129,7 +161,9 @@ class AdaptiveSurrogate(RobustSurrogate):
         whole = self.refit(Data.trusted(X[trusted], z), marginal_likelihood, hyper)
         return simplest_explanation(X, y, trusted, whole, self.kernel, allowed) or (trusted, hyper)
 
-    def _tested(self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters) -> tuple[Array, Array, Mask]:
+    def _tested(
+        self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters, allowed: int
+    ) -> tuple[Array, Array, Mask]:
         """Noise inflation and target shift of every row by what the trusted ones expect, and who is trusted then (`n` each)."""
         expected, latent = expectations(X, z, trusted, hyper, self.kernel)
         excess = overconfidence((z - expected)[trusted], latent[trusted] + hyper.noise)
@@ -144,7 +178,7 @@ class AdaptiveSurrogate(RobustSurrogate):
             Agreement(X, z, hyper, self.kernel, self.width),
             held,
             suspicion=np.abs(z - expected) / plateau.width,
-            allowed=most_lies(len(z), self.budget),
+            allowed=allowed,
             believable=self._believable_range(z[held]),
         )
         return noise_inflation, target_shift, concluded
@@ -162,8 +196,12 @@ class AdaptiveSurrogate(RobustSurrogate):
         low, high = self._believable_range(known)
         far = np.maximum(np.where(z < expected, expected - low, high - expected), near)
         share = np.minimum(latent, 1.0)  # of the prior in what is unknown here
-        decay = self.decay * np.sqrt(noise + UNKNOWN_SHARE * latent)
-        return PlateauIMQ((1.0 - share) * near + share * far, decay)
+        return PlateauIMQ((1.0 - share) * near + share * far, self._decay(latent, noise))
+
+    def _decay(self, latent: Array, noise: float) -> Array:
+        """How fast trust falls beyond the plateau, for every row (`n`)."""
+        decay: Array = self.decay * np.sqrt(noise + UNKNOWN_SHARE * latent)
+        return decay
 
     def _believable_range(self, z: Array) -> tuple[float, float]:
         """Values that need no explanation where nothing was measured, given those of the trusted rows."""

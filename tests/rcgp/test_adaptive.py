@@ -70,6 +70,25 @@ def test_a_lie_among_many_rows_told_at_once() -> None:
     assert AdaptiveSurrogate().update(X, y, None).weights[25] < 0.5
 
 
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_fifth_of_the_rows_may_lie_when_told_at_once_and_stays_in_doubt(sign: float) -> None:
+    X, y = smooth(80)
+    lied = np.arange(80) % 5 == 3
+    y = np.where(lied, y + sign * np.linspace(2.0, 6.0, 80), y)
+    surrogate = AdaptiveSurrogate()
+    state = surrogate.update(X[:70], y[:70], None)
+    assert (state.weights < 0.5).tolist() == lied[:70].tolist()
+    for n in range(71, 81):
+        state = surrogate.update(X[:n], y[:n], state)
+        assert (state.weights < 0.5)[:70].tolist() == lied[:70].tolist()
+
+
+def test_no_more_rows_told_at_once_are_doubted_than_the_budget_says() -> None:
+    X, y = smooth(60)
+    y[:12] += np.linspace(2.0, 6.0, 12)
+    assert (AdaptiveSurrogate(budget=3).update(X, y, None).weights < 0.5).sum() <= 3
+
+
 def test_an_honest_cliff_is_learned() -> None:
     """Almost everything scores alike, one region fails outright: far out of range, but too often to be a lie."""
     rng = np.random.default_rng(0)
