@@ -31,7 +31,7 @@ ROOMS = {
 ENTRANCE = {"cli", "attended", "session"}
 """What composes the rooms: no room imports it."""
 HEAVY = {
-    "boto3", "botocore", "botorch", "gymnasium", "imageio", "matplotlib", "mlflow", "pandas", "PIL", "plotly", "pydantic", "ray",
+    "boto3", "botocore", "botorch", "gymnasium", "imageio", "importlib", "matplotlib", "mlflow", "pandas", "PIL", "plotly", "pydantic", "ray",
     "rich", "scipy", "sklearn", "sqlalchemy", "torch", "torchvision",
 }  # fmt: skip
 """Libraries that cost start-up time: they, and modules that load them, may be imported where they are first needed."""
