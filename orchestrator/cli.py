@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.errors import UserError
+from orchestrator.errors import UserError, host_error
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -327,12 +327,18 @@ def _table(title: str, columns: list[str], rows: list[list[str]]) -> None:
 
 
 def main() -> None:
-    """Entry point: what cannot be done is one line and exit code 2."""
+    """Entry point: what cannot be done is one line and exit code 2, what the machine lacks one line and exit code 1."""
     try:
         app()
     except UserError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(2)
+    except OSError as error:
+        line = host_error(error)
+        if line is None:
+            raise
+        typer.echo(f"error: {line} What was acknowledged is safe: 'orchestrate resume' goes on from there.", err=True)
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from io import TextIOBase
@@ -48,7 +49,7 @@ class _Unclosable(TextIOBase):
 @contextmanager
 def restored() -> Iterator[None]:
     """Evaluate an objective in the block; the process is afterwards what it was before."""
-    with _streams(), _signals(), _folder(), np.errstate():
+    with _streams(), _signals(), _folder(), np.errstate(), warnings.catch_warnings():
         names = dict(vars(builtins))
         try:
             yield
