@@ -249,7 +249,7 @@ def test_a_campaign_of_studies_survives_what_its_trials_do(tmp_path):
 def test_a_resume_leaves_machines_and_processes_of_the_past_alone(tmp_path, node):
     import ray
 
-    run = start(tmp_path, objective=objective(tmp_path), limits={"trial_seconds": 0.05})
+    run = start(tmp_path, objective=objective(tmp_path), limits={"trial_seconds": 0.5})
     (study,) = run.studies
     bystander = subprocess.Popen(["sleep", "600"])
     try:
@@ -258,7 +258,9 @@ def test_a_resume_leaves_machines_and_processes_of_the_past_alone(tmp_path, node
         journal.append(header(study), SessionStarted(known, bystander.pid, 0.0, time.time()))
         journal.append(TrialSuggested(0, (0.5, 0.5), time.time()))
         journal.close()
-        busy = ray.remote(time.sleep).options(num_cpus=2).remote(2.0)  # the study has to wait, and the past grows old
+        busy = (
+            ray.remote(lambda: time.sleep(3)).options(num_cpus=2).remote()
+        )  # the study has to wait, and the past grows old
         assert runner.execute(run) == runner.RunOutcome()
         ray.get(busy)
         assert bystander.poll() is None
