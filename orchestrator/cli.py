@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orchestrator.attended import attend, fail, print_report
-from orchestrator.errors import UserError
+from orchestrator.errors import UserError, host_error
 from orchestrator.terminal import plain, print_frame, print_table
 
 if TYPE_CHECKING:
@@ -284,15 +284,19 @@ def _print_plan(campaign: "Campaign") -> None:
 
 
 def main() -> None:
-    """Entry point: what cannot be done is one line and exit code 2, also where a file or folder is in the way."""
+    """Entry point: what cannot be done is one line and exit code 2, what the machine lacks one line and exit code 1."""
     try:
         app(prog_name="orchestrate")
     except UserError as error:
         fail(str(error))
         sys.exit(2)
     except OSError as error:
-        typer.echo(f"error: {error.filename or 'a file'}: {error.strerror or error}.", err=True)
-        sys.exit(2)
+        lacking = host_error(error)
+        if lacking is None:
+            fail(f"{error.filename or 'a file'}: {error.strerror or error}.")
+            sys.exit(2)
+        fail(f"{lacking} What was acknowledged is safe: 'orchestrate resume' goes on from there.")
+        sys.exit(1)
 
 
 if __name__ == "__main__":

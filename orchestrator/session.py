@@ -62,6 +62,7 @@ def conduct(
 
     `started` is when the session began, in seconds since 1970, where that was before this call.
     """
+    run.require_writable()
     with timed(run, started) as marks, tracked(run) as follower:
         marks("running")
         outcome = execute(run, ray=ray, address=address, listeners=listeners)

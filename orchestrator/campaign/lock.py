@@ -54,15 +54,19 @@ class Lock:
     """Keeps a second driver out of a run; the file says who is in."""
 
     def __init__(self, path: Path) -> None:
-        self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise UserError(f"{path.parent}: cannot be written ({error.strerror}).") from None
         try:
             take_lock(self._fd, path, 0.0)
         except InUseError:
             holder = os.read(self._fd, 500).decode(errors="replace").strip() or "another process"
             os.close(self._fd)
             raise UserError(f"{path.parent} is in use by {holder}; wait for it or end it first.") from None
-        os.ftruncate(self._fd, 0)
-        os.write(self._fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode())
+        with suppress(OSError):  # on a full disk it is locked all the same, and only nobody can read by whom
+            os.ftruncate(self._fd, 0)
+            os.write(self._fd, f"pid {os.getpid()} on {socket.gethostname()}\n".encode())
 
     def close(self) -> None:
         """Let the next driver in."""

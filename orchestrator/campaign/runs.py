@@ -92,10 +92,13 @@ class Run:
 
     def lock(self) -> Lock:
         """Keep every other driver out until the lock is closed."""
-        try:
-            return Lock(self.folder / "lock")
-        except OSError as error:
-            raise UserError(f"{self.folder}: cannot be written ({error.strerror}).") from None
+        return Lock(self.folder / "lock")
+
+    def require_writable(self) -> None:
+        """Refuse a folder that nothing can be written to, before anything is tried."""
+        for folder in (self.folder, self.journals):
+            if not os.access(folder, os.W_OK):
+                raise UserError(f"{folder}: cannot be written; change that, or copy the run to another --root.")
 
 
 def _write(path: Path, text: str) -> None:

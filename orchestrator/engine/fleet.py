@@ -117,7 +117,7 @@ class Fleet:
             self._outcome.errors[study.key] = f"given up: {lost}, again and again"
             return
         self._waiting.append((study, "" if node_is_gone(heartbeat.node) else lost))
-        heartbeat.evaluating = False
+        heartbeat.reset()
 
     def _end_overdue(self) -> None:
         """A study that sits too long in one trial loses its process; one with several workers sees to that itself."""

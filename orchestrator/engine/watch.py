@@ -37,7 +37,12 @@ class Heartbeat:
     """Whether a trial is under evaluation since then, in a study that runs one at a time."""
     node: str = ""
     pid: int = 0
+    """The process that runs it in this session of the driver; 0 before there is one."""
     settled: int = 0
+
+    def reset(self) -> None:
+        """Whoever ran the study runs it no more; what is still read of it says nothing of the next process."""
+        self.evaluating, self.node, self.pid = False, "", 0
 
     def take(self, events: Sequence[Event]) -> None:
         """Learn from the latest events."""
@@ -45,7 +50,8 @@ class Heartbeat:
             if isinstance(event, SessionStarted):
                 self.node, self.pid = event.node, event.pid
             self.settled += isinstance(event, Observation)
-        self.at, self.evaluating = time.monotonic(), isinstance(events[-1], TrialSuggested | TrialFailed)
+        self.at = time.monotonic()
+        self.evaluating = self.pid != 0 and isinstance(events[-1], TrialSuggested | TrialFailed)
 
 
 class Watcher:
@@ -59,6 +65,9 @@ class Watcher:
         self._thread = threading.Thread(target=self._follow, name="watcher", daemon=True)
 
     def __enter__(self) -> "Watcher":
+        self._look()
+        for heartbeat in self.heartbeats.values():  # the past may name machines and processes that are gone
+            heartbeat.reset()
         self._thread.start()
         return self
 

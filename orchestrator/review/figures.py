@@ -94,7 +94,9 @@ def curves_figure(frame: DataFrame, initial: int, columns: dict[str, str]) -> "F
         _draw_bands(axis, frame, initial, column)
         axis.set(xlabel="trial", ylabel=name)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=_even(len(labels), 5 if len(columns) > 1 else 2))
+    if labels:  # none while only initial trials are back
+        columns_of_legend = _even(len(labels), 5 if len(columns) > 1 else 2)
+        figure.legend(handles, labels, loc="outside upper center", ncols=columns_of_legend)
     return figure
 
 

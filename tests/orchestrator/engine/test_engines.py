@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -21,13 +22,14 @@ from orchestrator.engine.events import (
     AdversaryReported,
     Event,
     Observation,
+    SessionStarted,
     TrialFailed,
     TrialSuggested,
     observations,
     of_type,
 )
 from orchestrator.engine.history import events_of, observations_of
-from orchestrator.engine.journal import FileJournal, read
+from orchestrator.engine.journal import FileJournal, header, read
 from orchestrator.engine.sequential import run_sequential
 
 pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
@@ -241,6 +243,31 @@ def test_a_campaign_of_studies_survives_what_its_trials_do(tmp_path):
     assert len(calls(tmp_path)) == study.total + len(faults)
     assert "over the time limit of 2 s" in {f.reason for f in of_type(events, TrialFailed)}
     assert sum(o.corrupted for o in observations_of(run, study)) == 1
+
+
+@pytest.mark.parametrize("node", ["gone", "here"])
+def test_a_resume_leaves_machines_and_processes_of_the_past_alone(tmp_path, node):
+    import ray
+
+    run = start(tmp_path, objective=objective(tmp_path), limits={"trial_seconds": 0.5})
+    (study,) = run.studies
+    bystander = subprocess.Popen(["sleep", "600"])
+    try:
+        journal = FileJournal(run.journal(study))
+        known = ray.get_runtime_context().get_node_id() if node == "here" else "0" * 56  # Ray was restarted since
+        journal.append(header(study), SessionStarted(known, bystander.pid, 0.0, time.time()))
+        journal.append(TrialSuggested(0, (0.5, 0.5), time.time()))
+        journal.close()
+        busy = (
+            ray.remote(lambda: time.sleep(3)).options(num_cpus=2).remote()
+        )  # the study has to wait, and the past grows old
+        assert runner.execute(run) == runner.RunOutcome()
+        ray.get(busy)
+        assert bystander.poll() is None
+    finally:
+        bystander.kill()
+        bystander.wait()
+    assert sorted(o.number for o in observations_of(run, study)) == list(range(study.total))
 
 
 def test_a_trial_that_always_kills_its_process_fails_once(tmp_path):
