@@ -1,7 +1,5 @@
 """The command line: orchestrate run | resume | list | show | report | ui | sync | check."""
 
-import shlex
-import signal
 import sys
 import time
 from pathlib import Path
@@ -10,14 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from orchestrator.errors import UserError
-from orchestrator.terminal import plain, print_frame, print_table
+from orchestrator.terminal import plain, print_error, print_frame, print_table
 
 if TYPE_CHECKING:
     from orchestrator.campaign.campaign import Campaign
-    from orchestrator.campaign.runs import Run
-    from orchestrator.review.foreign import ForeignReport
-    from orchestrator.review.report import Report
-    from orchestrator.tracking.follower import Follower
 
 STARTED = time.time()
 
@@ -105,6 +99,7 @@ def run_campaign(
     """Run a campaign: a grid of algorithms, adversaries and seeds."""
     from orchestrator.campaign.campaign import Campaign, find, parse_settings
     from orchestrator.engine import runner
+    from orchestrator.foreground import Foreground
 
     given: dict[str, Any] = {
         "seeds": seeds,
@@ -123,16 +118,17 @@ def run_campaign(
         _print_plan(loaded)
         return
     started = runner.start(loaded, root=root, name=name, paths=paths, address=address)
-    _execute(started, no_ray=no_ray, address=address, root=root)
+    raise typer.Exit(Foreground(started, no_ray, address, root).execute(STARTED))
 
 
 @app.command()
 def resume(name: Name, address: Address = None, no_ray: NoRay = False, root: Root = None) -> None:
     """Continue a run from its journals, after whatever stopped it."""
     from orchestrator.campaign.runs import Run, storage_root
+    from orchestrator.foreground import Foreground
 
     run = Run.open(storage_root(root), name)
-    _execute(run, no_ray=no_ray, address=address, root=root)
+    raise typer.Exit(Foreground(run, no_ray, address, root).execute(STARTED))
 
 
 @app.command("list")
@@ -211,6 +207,7 @@ def report(
 ) -> None:
     """Write the report of a run - page, figures, tables - and print the regret."""
     from orchestrator.campaign.runs import Run, storage_root
+    from orchestrator.foreground import print_report, serve_live
     from orchestrator.review.report import Report
 
     where = storage_root(root)
@@ -218,25 +215,14 @@ def report(
         if metric or mode:
             raise UserError("--metric and --mode are for experiments that others filled: add --from-mlflow.")
         run = Run.open(where, name)
-        _serve_live(run, port) if live else _report(Report.of(run))
+        serve_live(run, port) if live else print_report(Report.of(run))
         return
     if live:
         raise UserError("--live follows the journals of a run on this machine: leave out --from-mlflow.")
     from orchestrator.tracking.address import store_uri
     from orchestrator.tracking.readback import experiment_report
 
-    _report(experiment_report(name, tracking_uri or store_uri(where), where, metric, mode))
-
-
-def _serve_live(run: "Run", port: int) -> None:
-    from orchestrator.review.live import LiveServer
-
-    with LiveServer(run, port) as server:
-        typer.echo(f"{server.link}  (Ctrl-C ends it; the run goes on)")
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            return
+    print_report(experiment_report(name, tracking_uri or store_uri(where), where, metric, mode))
 
 
 @app.command()
@@ -282,96 +268,9 @@ def check(
     typer.echo(f"{file}: nothing wrong.")
 
 
-def _execute(run: "Run", *, no_ray: bool, address: str | None, root: Path | None) -> None:
-    """Run with live progress, then report; say how to resume when something stopped it."""
-    from rich.console import Console
-
-    from orchestrator.review.progress import progress
-    from orchestrator.session import conduct
-
-    console, unwritten = Console(), False
-    again = f"orchestrate resume {run.name}" + _root_option(root) + (" --no-ray" if no_ray else "")
-    typer.echo(f"{run.name}: {len(run.studies)} studies in {run.folder}")
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-
-    def report(follower: "Follower | None") -> None:
-        nonlocal unwritten
-        unwritten = _try_report(run)
-        typer.echo(f"{'journals':>8}: {run.journals}")
-        if follower is not None:
-            typer.echo(f"{'MLflow':>8}: writing the rest; Ctrl-C leaves it for 'orchestrate sync {run.name}'")
-
-    try:
-        ending, follower = conduct(
-            run, ray=not no_ray, address=address, listeners=[progress(run, console)], started=STARTED, report=report
-        )
-    except KeyboardInterrupt:
-        typer.echo(f"Interrupted; nothing is lost. Continue with: {again}")
-        raise typer.Exit(130) from None
-    _say_tracked(run, follower, root)
-    for key, reason in ending.errors.items():
-        _fail(f"{key}: {reason}")
-    if ending.errors or unwritten:
-        typer.echo(f"When that is mended, continue with: {again}", err=True)
-        raise typer.Exit(1)
-    if ending.out_of_time:
-        typer.echo(f"The time limit is reached. Continue with: {again}")
-        raise typer.Exit(3)
-
-
-def _try_report(run: "Run") -> bool:
-    """Report; a disk that is full is said and returned, and must not hide what became of the studies."""
-    from orchestrator.review.report import Report
-
-    try:
-        _report(Report.of(run))
-    except UserError as error:
-        _fail(str(error))
-        return True
-    return False
-
-
-def _report(report: "Report | ForeignReport") -> None:
-    from orchestrator.review.files import write_files
-
-    if report.frame.empty:
-        typer.echo(f"{report.name}: no trial is finished yet.")
-        return
-    try:
-        files = write_files(report)
-    except OSError as error:
-        raise UserError(f"the report of {report.name} cannot be written ({error.strerror or error}).") from error
-    print_frame(report.caption, report.shown)
-    typer.echo(plain(report.advice))
-    for path in files:
-        if path.suffix in (".html", ".csv", ".png"):
-            typer.echo(f"{path.suffix[1:]:>8}: {path}")
-
-
-def _say_tracked(run: "Run", follower: "Follower | None", root: Path | None) -> None:
-    """How to look at the run in MLflow, or why not yet."""
-    if follower is None:
-        return
-    where = _root_option(root)
-    if follower.reason:
-        typer.echo(f"  MLflow: behind ({follower.reason}). Catch up with: orchestrate sync {run.name}{where}", err=True)
-    else:
-        typer.echo(f"{'MLflow':>8}: orchestrate ui {run.name}{where}")
-
-
-def _root_option(root: Path | None) -> str:
-    """As it has to be typed again."""
-    return f" --root {shlex.quote(str(root))}" if root else ""
-
-
 def _print_plan(campaign: "Campaign") -> None:
     rows = [[s.key, str(s.total), str(s.workers)] for s in campaign.studies()]
     print_table(f"{campaign.name}: {len(rows)} studies", ["study", "trials", "workers"], rows)
-
-
-def _fail(message: str) -> None:
-    """One line, whatever an exception or a file's name brought along."""
-    typer.echo(f"error: {plain(message)}", err=True)
 
 
 def main() -> None:
@@ -379,7 +278,7 @@ def main() -> None:
     try:
         app(prog_name="orchestrate")
     except UserError as error:
-        _fail(str(error))
+        print_error(str(error))
         sys.exit(2)
     except OSError as error:
         typer.echo(f"error: {error.filename or 'a file'}: {error.strerror or error}.", err=True)

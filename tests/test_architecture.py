@@ -28,7 +28,7 @@ ROOMS = {
     "launch": {"campaign", "engine"},
 }
 """The rooms of `orchestrator`, and which others each may enter; modules beside the rooms are open to all of them."""
-ENTRANCE = {"cli", "session"}
+ENTRANCE = {"cli", "foreground", "session"}
 """What composes the rooms: no room imports it."""
 HEAVY = {
     "ray",
