@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from orchestrator.attended import attend, fail, print_report
 from orchestrator.errors import UserError, host_error
-from orchestrator.terminal import plain, print_frame, print_table
+from orchestrator.terminal import plain, print_error, print_frame, print_table
 
 if TYPE_CHECKING:
     from orchestrator.campaign.campaign import Campaign
-    from orchestrator.campaign.runs import Run
 
 STARTED = time.time()
 
@@ -101,6 +99,7 @@ def run_campaign(
     """Run a campaign: a grid of algorithms, adversaries and seeds."""
     from orchestrator.campaign.campaign import Campaign, find, parse_settings
     from orchestrator.engine import runner
+    from orchestrator.foreground import Foreground
 
     given: dict[str, Any] = {
         "seeds": seeds,
@@ -119,16 +118,17 @@ def run_campaign(
         _print_plan(loaded)
         return
     started = runner.start(loaded, root=root, name=name, paths=paths, address=address)
-    attend(started, no_ray=no_ray, address=address, root=root, started=STARTED)
+    raise typer.Exit(Foreground(started, no_ray, address, root).execute(STARTED))
 
 
 @app.command()
 def resume(name: Name, address: Address = None, no_ray: NoRay = False, root: Root = None) -> None:
     """Continue a run from its journals, after whatever stopped it."""
     from orchestrator.campaign.runs import Run, storage_root
+    from orchestrator.foreground import Foreground
 
     run = Run.open(storage_root(root), name)
-    attend(run, no_ray=no_ray, address=address, root=root, started=STARTED)
+    raise typer.Exit(Foreground(run, no_ray, address, root).execute(STARTED))
 
 
 @app.command("list")
@@ -207,6 +207,7 @@ def report(
 ) -> None:
     """Write the report of a run - page, figures, tables - and print the regret."""
     from orchestrator.campaign.runs import Run, storage_root
+    from orchestrator.foreground import print_report, serve_live
     from orchestrator.review.report import Report
 
     where = storage_root(root)
@@ -214,7 +215,7 @@ def report(
         if metric or mode:
             raise UserError("--metric and --mode are for experiments that others filled: add --from-mlflow.")
         run = Run.open(where, name)
-        _serve_live(run, port) if live else print_report(Report.of(run))
+        serve_live(run, port) if live else print_report(Report.of(run))
         return
     if live:
         raise UserError("--live follows the journals of a run on this machine: leave out --from-mlflow.")
@@ -222,17 +223,6 @@ def report(
     from orchestrator.tracking.readback import experiment_report
 
     print_report(experiment_report(name, tracking_uri or store_uri(where), where, metric, mode))
-
-
-def _serve_live(run: "Run", port: int) -> None:
-    from orchestrator.review.live import LiveServer
-
-    with LiveServer(run, port) as server:
-        typer.echo(f"{server.link}  (Ctrl-C ends it; the run goes on)")
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            return
 
 
 @app.command()
@@ -288,14 +278,14 @@ def main() -> None:
     try:
         app(prog_name="orchestrate")
     except UserError as error:
-        fail(str(error))
+        print_error(str(error))
         sys.exit(2)
     except OSError as error:
         lacking = host_error(error)
         if lacking is None:
-            fail(f"{error.filename or 'a file'}: {error.strerror or error}.")
+            print_error(f"{error.filename or 'a file'}: {error.strerror or error}.")
             sys.exit(2)
-        fail(f"{lacking} What was acknowledged is safe: 'orchestrate resume' goes on from there.")
+        print_error(f"{lacking} What was acknowledged is safe: 'orchestrate resume' goes on from there.")
         sys.exit(1)
 
 

@@ -3,6 +3,7 @@
 Rich reads square brackets as markup, and terminals read escape codes: neither may come from a name or a message.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,6 +22,11 @@ LOG_WIDTH = 200
 def plain(text: str) -> str:
     """One line without control characters."""
     return "".join(c if c.isprintable() else " " for c in text)
+
+
+def print_error(message: str) -> None:
+    """One line on standard error, whatever an exception or a file's name brought along."""
+    print(f"error: {plain(message)}", file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)

@@ -28,10 +28,11 @@ ROOMS = {
     "launch": {"campaign", "engine"},
 }
 """The rooms of `orchestrator`, and which others each may enter; modules beside the rooms are open to all of them."""
-ENTRANCE = {"cli", "attended", "session"}
+ENTRANCE = {"cli", "foreground", "session"}
 """What composes the rooms: no room imports it."""
 HEAVY = {
-    "boto3", "botocore", "botorch", "gymnasium", "imageio", "importlib", "matplotlib", "mlflow", "pandas", "PIL", "plotly", "pydantic", "ray",
+    "boto3", "botocore", "botorch", "gymnasium", "imageio", "importlib",
+    "matplotlib", "mlflow", "pandas", "PIL", "plotly", "pydantic", "ray",
     "rich", "scipy", "sklearn", "sqlalchemy", "torch", "torchvision",
 }  # fmt: skip
 """Libraries that cost start-up time: they, and modules that load them, may be imported where they are first needed."""

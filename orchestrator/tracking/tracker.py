@@ -19,7 +19,8 @@ from orchestrator.plain import spelled
 from orchestrator.review.regret import study_frame
 from orchestrator.tracking import entries
 from orchestrator.tracking.entries import Entry, WeightedTrial, by_number
-from orchestrator.tracking.experiment import open_experiment, own_runs
+from orchestrator.tracking.experiment import NOTE, open_experiment, own_runs
+from orchestrator.tracking.notes import study_note
 from orchestrator.tracking.store import Store
 from orchestrator.tracking.summary import Summary
 from orchestrator.tracking.tags import (
@@ -125,7 +126,7 @@ class Tracker:
         rows = entries.weight_entries(seen) + entries.final_entries(seen, events)
         if self._nested(study):
             self._weigh_children(known, seen)
-        self.store.log(known.id, rows)
+        self.store.log(known.id, rows, {NOTE: study_note(seen, events, self._objective)})
         self._write_table(study, known, seen)
         self.store.end_run(known.id, "FINISHED", entries.ended_at(events))
         self._set_stage(known, "ended")

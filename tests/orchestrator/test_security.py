@@ -190,7 +190,8 @@ def test_a_password_in_the_tracking_address_is_on_no_command_line(tmp_path):
     plan = {"name": "x", "objective": "forrester", "algorithms": "random", "trials": 1, "tracking": {"uri": uri}}
     follower = Follower(Run.create(tmp_path, "x", Campaign.from_dict(plan)))
     try:
-        line = Path(f"/proc/{follower._process.pid}/cmdline").read_text()
+        while not (line := Path(f"/proc/{follower._process.pid}/cmdline").read_text()):
+            assert follower._process.poll() is None  # the system has not filled it in yet
     finally:
         follower._process.kill()
         follower.close()

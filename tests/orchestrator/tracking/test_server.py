@@ -1,6 +1,9 @@
 """MLflow's pages on this machine: reachable by us, with no secret on a command line."""
 
+import signal
 import socket
+import subprocess
+import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,3 +49,32 @@ def test_a_store_that_is_none_is_refused_in_one_line_without_its_password() -> N
         pytest.fail("the block must not begin")
     assert "\n" not in str(refusal.value)
     assert "hunter2" not in str(refusal.value)
+
+
+def family(pid: int) -> set[int]:
+    """A process, its children and theirs."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {pid}.union(*(family(int(child)) for child in children))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sign", [signal.SIGHUP, signal.SIGTERM, signal.SIGINT])
+def test_the_pages_take_two_processes_and_end_with_their_terminal(sign: signal.Signals, tmp_path: Path) -> None:
+    """MLflow's queues for jobs would be eight processes more."""
+    command = [sys.executable, "-m", "orchestrator.cli", "ui", "--root", str(tmp_path), "--port", str(free_port())]
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert "MLflow starts on sqlite:///" in process.stderr.readline(), "it says what it waits for"
+    assert process.stdout.readline().startswith("http://127.0.0.1:")
+    started = family(process.pid) - {process.pid}
+    assert len(started) == 2
+    process.send_signal(sign)
+    assert process.wait(60) == 0
+    assert not any(Path(f"/proc/{pid}").exists() for pid in started)

@@ -48,6 +48,7 @@ def test_a_campaign_is_all_there_and_writing_it_again_changes_nothing(store: str
     last = trials_frame(run).query("study == 'a2-rcgp-ucb.clairvoyant.seed1'").iloc[-1]
     assert first.data.metrics["final_cumulative_regret"] == last["cumulative_regret"]
     assert first.data.metrics["final_corrupted"] == 2.0
+    assert first.data.tags["mlflow.note.content"].startswith("Use `x=")
 
 
 def counts(reader: Reader) -> dict[str, int]:

@@ -1,0 +1,120 @@
+"""A run in the foreground of a terminal: live progress, then its report, then how to go on from there."""
+
+import shlex
+import signal
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from orchestrator.campaign.runs import Run
+from orchestrator.engine.fleet import RunOutcome
+from orchestrator.errors import UserError
+from orchestrator.review.files import write_files
+from orchestrator.review.foreign import ForeignReport
+from orchestrator.review.live import LiveServer
+from orchestrator.review.progress import progress
+from orchestrator.review.report import Report
+from orchestrator.session import conduct
+from orchestrator.terminal import plain, print_error, print_frame
+from orchestrator.tracking.follower import Follower
+
+DONE, FAILED, OUT_OF_TIME, INTERRUPTED = 0, 1, 3, 130
+"""Exit codes of a run."""
+
+
+@dataclass
+class Foreground:
+    """One run on this terminal; `root` and `no_ray` are what has to be typed again to resume it."""
+
+    run: Run
+    no_ray: bool = False
+    address: str | None = None
+    root: Path | None = None
+    _unwritten: bool = False
+
+    def execute(self, started: float) -> int:
+        """Run, report, and say how to resume when something stopped it; returns the exit code."""
+        typer.echo(f"{self.run.name}: {len(self.run.studies)} studies in {self.run.folder}")
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            outcome, follower = conduct(
+                self.run,
+                ray=not self.no_ray,
+                address=self.address,
+                listeners=[progress(self.run, Console())],
+                started=started,
+                report=self._report,
+            )
+        except KeyboardInterrupt:
+            typer.echo(f"Interrupted; nothing is lost. Continue with: {self._again}")
+            return INTERRUPTED
+        self._print_tracked(follower)
+        return self._print_outcome(outcome)
+
+    @property
+    def _again(self) -> str:
+        return f"orchestrate resume {self.run.name}{self._root_option}{' --no-ray' if self.no_ray else ''}"
+
+    @property
+    def _root_option(self) -> str:
+        return f" --root {shlex.quote(str(self.root))}" if self.root else ""
+
+    def _report(self, follower: Follower | None) -> None:
+        """Report; a disk that is full is said and kept in mind, and must not hide what became of the studies."""
+        try:
+            print_report(Report.of(self.run))
+        except UserError as error:
+            print_error(str(error))
+            self._unwritten = True
+        typer.echo(f"{'journals':>8}: {self.run.journals}")
+        if follower is not None:
+            typer.echo(f"{'MLflow':>8}: writing the rest; Ctrl-C leaves it for 'orchestrate sync {self.run.name}'")
+
+    def _print_tracked(self, follower: Follower | None) -> None:
+        """How to look at the run in MLflow, or why not yet."""
+        if follower is None:
+            return
+        what = f"{self.run.name}{self._root_option}"
+        if follower.reason:
+            typer.echo(f"  MLflow: behind ({follower.reason}). Catch up with: orchestrate sync {what}", err=True)
+        else:
+            typer.echo(f"{'MLflow':>8}: orchestrate ui {what}")
+
+    def _print_outcome(self, outcome: RunOutcome) -> int:
+        for key, reason in outcome.errors.items():
+            print_error(f"{key}: {reason}")
+        if outcome.errors or self._unwritten:
+            typer.echo(f"When that is mended, continue with: {self._again}", err=True)
+            return FAILED
+        if outcome.out_of_time:
+            typer.echo(f"The time limit is reached. Continue with: {self._again}")
+            return OUT_OF_TIME
+        return DONE
+
+
+def print_report(report: Report | ForeignReport) -> None:
+    """Write the files of a report, and print its table, the answer and where the files are."""
+    if report.frame.empty:
+        typer.echo(f"{report.name}: no trial is finished yet.")
+        return
+    try:
+        files = write_files(report)
+    except OSError as error:
+        raise UserError(f"the report of {report.name} cannot be written ({error.strerror or error}).") from error
+    print_frame(report.caption, report.shown)
+    typer.echo(plain(report.advice))
+    for path in files:
+        if path.suffix in (".html", ".csv", ".png"):
+            typer.echo(f"{path.suffix[1:]:>8}: {path}")
+
+
+def serve_live(run: Run, port: int) -> None:
+    """Keep a page of the run up to date until interrupted."""
+    with LiveServer(run, port) as server:
+        typer.echo(f"{server.link}  (Ctrl-C ends it; the run goes on)")
+        try:
+            server.serve_forever()
+        except KeyboardInterrupt:
+            return
