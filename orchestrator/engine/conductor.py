@@ -9,6 +9,7 @@ from functools import partial
 from objectives import Objective
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_fallback, build_optimizer
+from orchestrator.engine.conclusion import Conclusion, conclude
 from orchestrator.engine.events import (
     AdversaryReported,
     Event,
@@ -32,6 +33,9 @@ STATE_LAYOUT = 2
 read but computed again."""
 SAVE_EVERY = 20
 """Trials between two saved states, or a twentieth of all once that is more: a resume computes no more than that again."""
+
+RECOMMEND_SHARE = 100
+"""What would be handed over is asked after every trial and, past twice this many, after every hundredth part of them."""
 
 
 class Conductor:
@@ -139,18 +143,35 @@ class Conductor:
         if not self.finished or self._ended:
             return
         self._update()
-        self.journal.append(StudyEnded(self._recommended(), time.time(), self.journal.seconds, self._changed_weights()))
+        last = self._conclusion()
+        self.journal.append(
+            StudyEnded(
+                recommended=last.recommended,
+                at=time.time(),
+                journal_seconds=self.journal.seconds,
+                weights=self._changed_weights(),
+                mean=last.mean,
+                std=last.std,
+                expected=last.expected,
+            )
+        )
         self._ended = True
 
-    def _recommended(self) -> int:
-        """The trial to hand over: the optimizer's choice or, when its model fails, the highest report."""
+    def _conclusion(self) -> Conclusion:
+        """What the optimizer makes of all trials or, when its model fails, that the highest report is best."""
+        rows = {row.number: row for row in self._trials.rows if row.number is not None}
         try:
-            best = self._trials.recommend()
+            return conclude(self.optimizer, list(rows))
         except Exception as error:
             log.warning("%s: no recommendation from the model (%s); the highest report instead.", self.study.key, error)
-            best = max(self._trials.rows, key=lambda row: row.y if row.finite else -math.inf)
-        assert best.number is not None, "every trial of a study has a number"
-        return best.number
+            return Conclusion(max(rows, key=lambda number: rows[number].y if rows[number].finite else -math.inf))
+
+    def _recommended(self, suggestion: Suggestion) -> int | None:
+        """The trial to hand over now, where it is time to ask and the model has just worked."""
+        told = self.optimizer.n
+        if not told or suggestion.model_failure or told % max(1, told // RECOMMEND_SHARE):
+            return None
+        return self._trials.recommend().number
 
     def _suggest(self) -> Trial:
         start = time.perf_counter()
@@ -163,6 +184,7 @@ class Conductor:
             journal_seconds=self.journal.seconds,
             weights=self._changed_weights(),
             fallback=suggestion.model_failure,
+            recommended=self._recommended(suggestion),
         )
         self.journal.append(*self._state_if_due(), event, sync=self._shared)
         return self._trials.start(suggestion)

@@ -97,13 +97,16 @@ class TrialSuggested:
     """The weights that changed, by trial."""
     fallback: str = ""
     """Why the point is quasi-random; empty where the model chose it."""
+    recommended: int | None = None
+    """The trial that would be handed over now, where that was asked."""
 
     def to_json(self) -> Json:
         """Its members as strict JSON."""
         cost = {"seconds": round(self.seconds, 6), "journal": round(self.journal_seconds, 6)}
         weights = {"weights": _weights_to_json(self.weights), "at": self.at}
         flaw = {"fallback": self.fallback} if self.fallback else {}
-        return {"number": self.number, "x": list(self.x)} | cost | weights | flaw
+        best = {} if self.recommended is None else {"recommended": self.recommended}
+        return {"number": self.number, "x": list(self.x)} | cost | weights | flaw | best
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
@@ -116,6 +119,7 @@ class TrialSuggested:
             journal_seconds=data.get("journal", 0.0),
             weights=_weights_from_json(data["weights"]),
             fallback=data.get("fallback", ""),
+            recommended=data.get("recommended"),
         )
 
 
@@ -255,7 +259,7 @@ class Observation:
 
 @dataclass(frozen=True)
 class StudyEnded:
-    """Every trial is settled: what the optimizer recommends, and the weights that changed last."""
+    """Every trial is settled: what the optimizer recommends and expects, and the weights that changed last."""
 
     kind: ClassVar[str] = "end"
     version: ClassVar[int] = 1
@@ -264,18 +268,34 @@ class StudyEnded:
     at: float
     journal_seconds: float = 0.0
     weights: Mapping[int, float] = field(default_factory=dict)
+    mean: float | None = None
+    std: float | None = None
+    """The posterior at the recommended trial, where a model gave it."""
+    expected: Mapping[int, float] = field(default_factory=dict)
+    """What the model expects at each trial; empty where it was not kept."""
 
     def to_json(self) -> Json:
         """Its members as strict JSON."""
         spent = round(self.journal_seconds, 6)
         weights = _weights_to_json(self.weights)
-        return {"recommended": self.recommended, "weights": weights, "journal": spent, "at": self.at}
+        end = {"recommended": self.recommended, "weights": weights, "journal": spent, "at": self.at}
+        if self.mean is None or self.std is None:
+            return end
+        expected = {str(number): spelled(value) for number, value in self.expected.items()}
+        return end | {"mean": spelled(self.mean), "std": spelled(self.std), "expected": expected}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The event of those members."""
-        weights = _weights_from_json(data["weights"])
-        return cls(data["recommended"], data["at"], data.get("journal", 0.0), weights)
+        return cls(
+            recommended=data["recommended"],
+            at=data["at"],
+            journal_seconds=data.get("journal", 0.0),
+            weights=_weights_from_json(data["weights"]),
+            mean=float(data["mean"]) if "mean" in data else None,
+            std=float(data["std"]) if "std" in data else None,
+            expected={int(number): float(value) for number, value in data.get("expected", {}).items()},
+        )
 
 
 Weighing = TrialSuggested | StudyEnded
@@ -320,6 +340,19 @@ def observations(events: Sequence[Event]) -> list[Observation]:
     """The trials in the order they came back, each with its latest weight."""
     weights = latest_weights(events)
     return [replace(e, weight=weights.get(e.number, 1.0)) for e in of_type(events, Observation)]
+
+
+def recommendations(events: Iterable[Event]) -> dict[int, int]:
+    """Which trial would have been handed over once each trial was known, as far as that was asked."""
+    waiting: list[int] = []
+    found: dict[int, int] = {}
+    for event in events:
+        if isinstance(event, Observation):
+            waiting.append(event.number)
+        elif isinstance(event, Weighing) and event.recommended is not None:
+            found |= dict.fromkeys(waiting[-1:], event.recommended)
+            waiting.clear()
+    return found
 
 
 def latest_weights(events: Iterable[Event]) -> dict[int, float]:

@@ -13,6 +13,8 @@ from objectives import Objective
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.conclusion import Conclusion, conclude
+from orchestrator.engine.events import StudyEnded, of_type
+from orchestrator.engine.history import events_of
 from orchestrator.review.posterior import points_of, replay, rows_of, states_of
 from rcgp import SUSPECT_WEIGHT
 
@@ -113,8 +115,8 @@ def recommend(study: Study, objective: Objective, frame: DataFrame, run: Run | N
         parameters={name: rows[f"param.{name}"].tolist()[index] for name in objective.space.names},
         reported=float(rows["y"].iloc[index]),
         true=float(rows["value"].iloc[index]),
-        mean=conclusion.mean,
-        std=conclusion.std,
+        mean=math.nan if conclusion.mean is None else conclusion.mean,
+        std=math.nan if conclusion.std is None else conclusion.std,
         support=int((near & trusted).sum()),
         done=len(rows),
     )
@@ -122,6 +124,9 @@ def recommend(study: Study, objective: Objective, frame: DataFrame, run: Run | N
 
 def concluded(run: Run | None, study: Study) -> Conclusion | None:
     """What the journal of an ended study says of it, where it says more than which trial it was."""
+    for end in of_type(events_of(run, study), StudyEnded) if run else ():
+        if end.mean is not None:
+            return Conclusion(end.recommended, end.mean, end.std, end.expected)
     return None
 
 

@@ -12,8 +12,8 @@ from objectives import Objective
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.events import Observation
-from orchestrator.engine.history import observations_of
+from orchestrator.engine.events import Observation, observations, recommendations
+from orchestrator.engine.history import events_of
 
 Array = NDArray[Any]
 REGRETS = {
@@ -32,8 +32,14 @@ def trials_frame(run: Run) -> DataFrame:
     Cumulative regret starts after the initial trials, which all algorithms share.
     """
     objective = build_objective(run.studies[0])
-    parts = [study_frame(study, observations_of(run, study), objective) for study in run.studies]
+    parts = [_study_frame(run, study, objective) for study in run.studies]
     return with_regret(pd.concat(parts, ignore_index=True), objective, run.campaign.initial)
+
+
+def _study_frame(run: Run, study: Study, objective: Objective) -> DataFrame:
+    events = events_of(run, study)
+    frame, asked = study_frame(study, observations(events), objective), recommendations(events)
+    return frame.assign(recommended=[asked.get(n, np.nan) for n in frame["number"]]) if len(frame) else frame
 
 
 def with_regret(frame: DataFrame, objective: Objective, initial: int) -> DataFrame:
@@ -41,14 +47,24 @@ def with_regret(frame: DataFrame, objective: Objective, initial: int) -> DataFra
     if frame.empty:
         return frame
     best, worst = reference(frame["value"].to_numpy(), objective)
-    for name in ("regret", "simple_regret", "cumulative_regret", "best_so_far"):
+    for name in ("regret", "simple_regret", "cumulative_regret", "best_so_far", "recommended_regret"):
         frame[name] = np.nan
     for _, rows in frame.groupby("study", sort=False):
         numbers, values = rows["number"].to_numpy(), rows["value"].to_numpy()
         curves = regret_curves(numbers, values, best, worst, initial) | {"best_so_far": best_so_far(values)}
+        curves["recommended_regret"] = _recommended_regret(rows, curves["regret"])
         for name, curve in curves.items():
             frame.loc[rows.index, name] = curve
     return frame
+
+
+def _recommended_regret(rows: DataFrame, regret: Array) -> Array:
+    """The regret of what would be handed over once each trial was known; NaN before it was asked for the first time."""
+    if "recommended" not in rows:
+        return np.full(len(rows), np.nan)
+    by_number = dict(zip(rows["number"].tolist(), regret.tolist(), strict=True))
+    asked = rows["recommended"].map(by_number, na_action="ignore").ffill()
+    return asked.to_numpy(dtype=float)
 
 
 def reference(values: Array, objective: Objective) -> tuple[float, float]:

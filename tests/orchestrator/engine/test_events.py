@@ -21,6 +21,7 @@ from orchestrator.engine.events import (
     latest_weights,
     observations,
     of_type,
+    recommendations,
     to_json,
 )
 
@@ -28,7 +29,7 @@ EVENTS = [
     Header("0123456789abcdef", {"seed": 0, "adversary": {"name": "crash", "options": {"value": -math.inf}}}),
     SessionStarted("node", 7, 0.25, at=1.0),
     TrialSuggested(0, (0.1, 1 / 3), at=2.0, seconds=0.5, journal_seconds=0.25, weights={3: 0.125}, fallback="singular"),
-    TrialSuggested(1, (0.5,), at=2.5),
+    TrialSuggested(1, (0.5,), at=2.5, recommended=0),
     OptimizerSaved(2, 20, {"failures": 0}),
     AdversaryReported(5, 1, (0.5,), 1.0, -math.inf, True, kill=True),
     TrialFailed(0, 1, "ZeroDivisionError: on cue", at=3.0),
@@ -36,6 +37,7 @@ EVENTS = [
         0, (0.5,), math.inf, 1.5, -math.inf, corrupted=True, seconds=0.5, node="n", at=4.0, progress=((1, 2.0),)
     ),
     StudyEnded(3, at=5.0, journal_seconds=0.5, weights={3: 1.0}),
+    StudyEnded(3, at=5.0, mean=1.5, std=math.inf, expected={0: 1.0, 3: -math.inf}),
 ]
 
 
@@ -75,3 +77,16 @@ def test_weights_come_later_and_the_last_one_counts():
     assert is_ended(events)
     assert not is_ended(events[:3])
     assert [s.number for s in of_type(events, TrialSuggested)] == [2]
+
+
+def test_what_would_be_handed_over_is_known_for_the_trial_that_came_last():
+    events = [
+        TrialSuggested(0, (0.1,), at=0.0),
+        Observation(0, (0.1,), 1.0, 1.0, 1.0),
+        TrialSuggested(1, (0.2,), at=0.0, recommended=0),
+        TrialSuggested(2, (0.3,), at=0.0, recommended=0),
+        Observation(2, (0.3,), 3.0, 3.0, 3.0),
+        Observation(1, (0.2,), 9.0, 1.0, 1.0),
+        StudyEnded(2, at=0.0),
+    ]
+    assert recommendations(events) == {0: 0, 1: 2}

@@ -11,7 +11,7 @@ from small_runs import cut_short, finished
 from orchestrator.campaign.runs import Run
 from orchestrator.engine.events import StudyEnded, of_type
 from orchestrator.engine.history import events_of
-from orchestrator.review.answer import Answer
+from orchestrator.review.answer import Answer, recommend
 from orchestrator.review.report import Report, answer_of
 
 CRASHES = [{"name": "crash", "value": 1000.0, "budget": 2}]
@@ -84,3 +84,21 @@ def test_what_no_trusted_report_supports_is_to_be_measured_again(run: Run) -> No
     alone = replace(answer.use, support=0)
     assert Answer(alone).sentence().endswith("no trusted report nearby: measure it again).")
     assert "1 trusted report nearby" in Answer(replace(alone, support=1)).sentence()
+
+
+def test_of_several_seeds_the_one_believed_best_answers(run: Run) -> None:
+    answer = answer_of(run)
+    assert answer is not None
+    ends = [of_type(events_of(run, s), StudyEnded)[0] for s in run.studies if s.algorithm == answer.use.study.algorithm]
+    assert len(ends) == 2
+    assert answer.use.mean == max(end.mean for end in ends if end.mean is not None)
+
+
+def test_what_the_journal_concluded_is_what_a_replay_concludes(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept = answer_of(run)
+    assert kept is not None
+    monkeypatch.setattr("orchestrator.review.answer.concluded", lambda run, study: None)
+    report = Report.of(run)
+    again = recommend(kept.use.study, report.objective, report.frame, run)
+    assert again is not None
+    assert (again.number, again.mean, again.std) == (kept.use.number, kept.use.mean, kept.use.std)

@@ -47,6 +47,7 @@ def test_every_trial_is_in_the_table(run: Run) -> None:
         "study", "trial", "x", "reported", "true", "expected", "weight", "what", "seconds", "node",
     ]  # fmt: skip
     assert table["trial"] == report.frame["number"].tolist()
+    assert None not in table["expected"]
     assert table["reported"] == pytest.approx(report.frame["y"].tolist(), rel=1e-4)
     lies = [what.startswith("lie") for what in table["what"]]
     assert lies == report.frame["corrupted"].tolist()

@@ -19,6 +19,7 @@ from orchestrator.review.regret import (
     reference,
     regret_curves,
     trials_frame,
+    with_regret,
 )
 
 
@@ -115,3 +116,22 @@ def test_a_mean_curve_ends_where_its_seeds_end() -> None:
     assert label == "a2"
     assert curve.index.tolist() == list(range(2, 12)), "numbered as the trials are, without the initial ones"
     assert curve["mean"].tolist() == [float(n) for n in range(2, 12)]
+
+
+def test_recommended_regret_is_that_of_what_would_be_handed_over(tmp_path: Path) -> None:
+    """A lie that is believed costs nothing in the best tried, and everything in what is handed over."""
+    run = finished(tmp_path, algorithms=["random"], adversaries=[{"name": "crash", "value": 1e6, "budget": 1}], seeds=1)
+    frame = trials_frame(run)
+    lie = int(frame.loc[frame["corrupted"], "number"].item())
+    after = frame[frame["number"] >= lie]
+    assert set(after["recommended"]) == {lie}
+    assert np.allclose(after["recommended_regret"], frame["regret"][lie])
+    before = frame[frame["number"] < lie]
+    highest = before["y"].expanding().apply(np.argmax).astype(int)
+    assert before["recommended"].tolist() == highest.tolist()
+
+
+def test_journals_that_do_not_say_it_have_no_recommended_regret(tmp_path: Path) -> None:
+    frame = trials_frame(finished(tmp_path, algorithms=["random"], seeds=1)).drop(columns="recommended")
+    again = with_regret(frame, make_objective("forrester"), 4)
+    assert again["recommended_regret"].isna().all()
