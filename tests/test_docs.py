@@ -46,6 +46,9 @@ def commands() -> list[tuple[str, str]]:
 def check_orchestrate(words: list[str]) -> None:
     """Let the real command line parse the arguments, without running anything."""
     group: Any = typer.main.get_command(app)
+    if words[0].startswith("-"):
+        assert words[0] in {name for parameter in group.params for name in parameter.opts}
+        return
     with group.make_context("orchestrate", list(words), resilient_parsing=True) as context:
         name, command, rest = group.resolve_command(context, words)
         parsed = command.make_context(name, rest, parent=context)

@@ -4,8 +4,8 @@ Nobody else knows the names on disk. An event is written without its version whi
 written are read like those of today; a later version is a number under "version", and is refused by code that does not know it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from orchestrator.plain import from_strict_json, spelled, to_strict_json
@@ -334,39 +334,6 @@ def from_json(data: Mapping[str, Any]) -> Event:
 def of_type(events: Iterable[Event], kind: type[E]) -> list[E]:
     """The events of one type, in order."""
     return [event for event in events if isinstance(event, kind)]
-
-
-def observations(events: Sequence[Event]) -> list[Observation]:
-    """The trials in the order they came back, each with its latest weight."""
-    weights = latest_weights(events)
-    return [replace(e, weight=weights.get(e.number, 1.0)) for e in of_type(events, Observation)]
-
-
-def recommendations(events: Iterable[Event]) -> dict[int, int]:
-    """Which trial would have been handed over once each trial was known, as far as that was asked."""
-    waiting: list[int] = []
-    found: dict[int, int] = {}
-    for event in events:
-        if isinstance(event, Observation):
-            waiting.append(event.number)
-        elif isinstance(event, Weighing) and event.recommended is not None:
-            found |= dict.fromkeys(waiting[-1:], event.recommended)
-            waiting.clear()
-    return found
-
-
-def latest_weights(events: Iterable[Event]) -> dict[int, float]:
-    """The last weight of every trial that was not fully trusted all along."""
-    weights: dict[int, float] = {}
-    for event in events:
-        if isinstance(event, Weighing):
-            weights |= event.weights
-    return weights
-
-
-def is_ended(events: Iterable[Event]) -> bool:
-    """Whether the study is complete."""
-    return any(isinstance(event, StudyEnded) for event in events)
 
 
 def _weights_to_json(weights: Mapping[int, float]) -> dict[str, float]:

@@ -12,8 +12,8 @@ from objectives import Objective
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.events import Observation, observations, recommendations
-from orchestrator.engine.history import events_of
+from orchestrator.engine.events import Observation
+from orchestrator.engine.history import events_of, observations, recommendations
 
 Array = NDArray[Any]
 REGRETS = {

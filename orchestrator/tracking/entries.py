@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from orchestrator.engine.events import Event, Observation, StudyEnded, Weighing, observations, of_type
-from orchestrator.engine.history import fallbacks
+from orchestrator.engine.events import Event, Observation, StudyEnded, Weighing, of_type
+from orchestrator.engine.history import fallbacks, observations
 from orchestrator.review.regret import best_so_far, regret_curves
 from rcgp import SUSPECT_WEIGHT
 

@@ -12,8 +12,8 @@ from objectives import Objective
 from orchestrator.campaign.runs import Run, import_from
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.events import Dated, Event, Observation, is_ended
-from orchestrator.engine.history import events_of
+from orchestrator.engine.events import Dated, Event, Observation
+from orchestrator.engine.history import events_of, is_ended
 from orchestrator.experiments import KIND, TABLE
 from orchestrator.plain import spelled
 from orchestrator.review.regret import study_frame

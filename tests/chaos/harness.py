@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from faulty import calls
 
-from orchestrator.engine.events import AdversaryReported, Event, Header, Observation, TrialSuggested, is_ended, of_type
+from orchestrator.engine.events import AdversaryReported, Event, Header, Observation, TrialSuggested, of_type
+from orchestrator.engine.history import is_ended
 from orchestrator.engine.journal import read
 
 LONG = os.environ.get("CHAOS") == "long"

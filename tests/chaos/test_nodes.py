@@ -14,7 +14,8 @@ import pytest
 from harness import ENVIRONMENT, Driver, Row, audit, begun, enter_row, journals, kill_tree, plan, times, wait_until
 from servers import free_port
 
-from orchestrator.engine.events import SessionStarted, observations, of_type
+from orchestrator.engine.events import SessionStarted, of_type
+from orchestrator.engine.history import observations
 from orchestrator.engine.journal import read
 
 QUICK = '{"health_check_period_ms": 500, "health_check_failure_threshold": 4}'

@@ -16,8 +16,7 @@ from faulty import calls
 
 from orchestrator import cli
 from orchestrator.campaign.runs import Run
-from orchestrator.engine.events import observations
-from orchestrator.engine.history import observations_of
+from orchestrator.engine.history import observations, observations_of
 from orchestrator.engine.journal import read
 
 HERE = Path(__file__).parent

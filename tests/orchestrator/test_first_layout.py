@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 from orchestrator.campaign.runs import Run, ledger_path
 from orchestrator.cli import app
 from orchestrator.engine import runner
-from orchestrator.engine.events import AdversaryReported, TrialSuggested, is_ended, observations, of_type
-from orchestrator.engine.history import events_of, unfinished
+from orchestrator.engine.events import AdversaryReported, TrialSuggested, of_type
+from orchestrator.engine.history import events_of, is_ended, observations, unfinished
 from orchestrator.engine.journal import read
 
 KEPT = Path(__file__).parent / "data" / "first_layout"

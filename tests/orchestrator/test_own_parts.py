@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.engine.events import observations
+from orchestrator.engine.history import observations
 from orchestrator.engine.journal import read
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

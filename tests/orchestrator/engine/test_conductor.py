@@ -19,9 +19,9 @@ from orchestrator.engine.events import (
     StudyEnded,
     TrialFailed,
     TrialSuggested,
-    observations,
     of_type,
 )
+from orchestrator.engine.history import observations
 from orchestrator.engine.journal import FileJournal, JournalError, read
 from orchestrator.engine.sequential import run_sequential
 from orchestrator.errors import UserError

@@ -25,10 +25,9 @@ from orchestrator.engine.events import (
     SessionStarted,
     TrialFailed,
     TrialSuggested,
-    observations,
     of_type,
 )
-from orchestrator.engine.history import events_of, observations_of
+from orchestrator.engine.history import events_of, observations, observations_of
 from orchestrator.engine.journal import FileJournal, header, read
 from orchestrator.engine.sequential import run_sequential
 

@@ -17,13 +17,10 @@ from orchestrator.engine.events import (
     TrialSuggested,
     UnknownEventError,
     from_json,
-    is_ended,
-    latest_weights,
-    observations,
     of_type,
-    recommendations,
     to_json,
 )
+from orchestrator.engine.history import is_ended, latest_weights, observations, recommendations
 
 EVENTS = [
     Header("0123456789abcdef", {"seed": 0, "adversary": {"name": "crash", "options": {"value": -math.inf}}}),

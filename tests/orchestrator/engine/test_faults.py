@@ -14,7 +14,8 @@ import pytest
 from faulty import calls
 
 from orchestrator import session
-from orchestrator.engine.events import AdversaryReported, Event, TrialSuggested, observations, of_type
+from orchestrator.engine.events import AdversaryReported, Event, TrialSuggested, of_type
+from orchestrator.engine.history import observations
 from orchestrator.engine.journal import read
 
 HERE = Path(__file__).parents[1]

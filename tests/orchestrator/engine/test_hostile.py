@@ -10,8 +10,8 @@ import pytest
 from hostile import FAILING, HABITS
 
 from orchestrator.campaign.runs import Run
-from orchestrator.engine.events import TrialFailed, observations, of_type
-from orchestrator.engine.history import events_of
+from orchestrator.engine.events import TrialFailed, of_type
+from orchestrator.engine.history import events_of, observations
 
 HERE = Path(__file__).parents[1]
 REASONS = {
