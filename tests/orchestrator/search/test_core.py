@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 import torch
 from ray import tune
+from ray.tune.search import ConcurrencyLimiter
 from ray.tune.search.optuna import OptunaSearch
 from searching import PLANE, drive, hill, points, searcher, told
 
@@ -91,6 +92,37 @@ def test_the_first_completion_wins_and_unknown_ids_leave_no_row(caplog: pytest.L
         "RCGPSearch ignored the completion of trial t: it ended before.",
         "RCGPSearch ignored the completion of trial stranger: it was never suggested.",
     ]
+
+
+def test_an_end_without_the_metric_counts_at_the_value_seen_before_but_a_crash_does_not() -> None:
+    search = searcher()
+    for trial_id, error in (("forgets", False), ("crashes", True)):
+        search.suggest(trial_id)
+        search.on_trial_result(trial_id, {"score": 0.25})
+        search.on_trial_result(trial_id, {"other": 1.0})
+        search.on_trial_complete(trial_id, {"other": 1.0}, error)
+    assert [(row.status, row.trial_id) for row in search.observations] == [
+        ("completed", "forgets"),
+        ("failed", "crashes"),
+    ]
+    assert search.observations[0].y == 0.25
+
+
+def test_a_retried_trial_counts_once_with_its_value_and_may_fail_again_in_silence(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    search = searcher(n_initial=4, on_error=-9.0)
+    drive(search, hill, 5)
+    search.suggest("again")
+    for _ in range(2):
+        search.on_trial_complete("again", error=True)
+        search.suggest("between")  # by now the model knows of the failure
+    assert told(search)[-1] == -9.0
+    search.on_trial_complete("again", {"score": 0.5})
+    search.suggest("after")
+    assert [row.status for row in search.observations] == ["completed"] * 6
+    assert told(search)[-1] == 0.5
+    assert "again" not in caplog.text
 
 
 @pytest.mark.parametrize(("rule", "value"), [("pessimistic", 2.0), ("ignore", math.nan), (5.5, 5.5)])
@@ -223,6 +255,17 @@ def test_a_restart_under_a_new_id_resolves_the_old_trial() -> None:
         ("new", 0, "completed"),
         ("again", 1, "completed"),
     ]
+
+
+def test_no_more_run_than_a_limiter_allows_and_a_new_fit_starts_from_none() -> None:
+    search = searcher()
+    limited = ConcurrencyLimiter(search, max_concurrent=2)
+    assert [limited.suggest(str(number)) is None for number in range(3)] == [False, False, True]
+    assert limited.suggest("1") == search.suggest("1")  # one that runs already
+    limited.on_trial_complete("0", error=True)
+    assert limited.suggest("3") is not None
+    assert limited.suggest("4") is None
+    assert ConcurrencyLimiter(search, max_concurrent=2).suggest("5") is not None
 
 
 def slow_searcher(background_from: int | None) -> RCGPSearch:

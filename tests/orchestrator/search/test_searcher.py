@@ -139,3 +139,15 @@ def test_a_limiter_passes_everything_through() -> None:
     limited.on_trial_complete("0", result={"score": 1.0})
     assert limited.suggest("3") is not None
     assert len(limited.searcher.observations) == 1
+
+
+def test_after_a_refused_restore_there_is_nothing_to_go_on_with_until_one_succeeds(tmp_path: Path) -> None:
+    good, other = searcher(), searcher({"a": tune.uniform(0, 2), "b": tune.uniform(0, 1)})
+    good.save(str(tmp_path / "good"))
+    with pytest.raises(ValueError, match="The space changed since"):
+        other.restore(str(tmp_path / "good"))
+    with pytest.raises(ValueError, match="The space changed since"):
+        other.suggest("t")
+    other.save(str(tmp_path / "other"))
+    other.restore(str(tmp_path / "other"))
+    assert other.suggest("t") is not None

@@ -58,3 +58,13 @@ def test_a_bad_searcher_gets_one_line(case: str) -> None:
         RCGPSearch(**arguments)
     assert str(caught.value).startswith(line)
     assert "\n" not in str(caught.value)
+
+
+def test_every_option_that_an_error_offers_is_taken() -> None:
+    with pytest.raises(ValueError, match="has no option 'kernal'") as caught:
+        RCGPSearch(kernal="rbf")
+    offered = str(caught.value).rpartition("choose from ")[2].rstrip(".").split(", ")
+    defaults = {"seed": 1, "n_initial": 5, "scale": 2.0, "schedule": "practical", "max_rows": 100, "recheck": True}
+    assert {"avoid_repeats", "kernel", *defaults} <= set(offered)
+    assert "project" not in offered
+    assert RCGPSearch(avoid_repeats=False, horizon=50, **defaults).settings.options["avoid_repeats"] is False

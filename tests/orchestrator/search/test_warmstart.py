@@ -3,6 +3,7 @@
 import logging
 import math
 import pickle
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -72,3 +73,24 @@ def test_several_lies_among_earlier_results_do_not_vouch_for_each_other() -> Non
     search = RCGPSearch.from_results(table, "loss", "min", space=space)
     assert {suspect.reported for suspect in search.suspects() if suspect.weight < 0.5} == set(lies.values())
     assert search.best().reported == min(value for value in loss if value > 0)
+
+
+def test_values_that_a_point_leaves_open_are_filled_in_and_differ() -> None:
+    space = {**PLANE, "deep": {"kind": tune.choice(["x", "y", "z"])}}
+    wanted = [{"a": 0.25}, {"a": 0.25}, {"deep": {"kind": "y"}, "b": 0.5}, {}]
+    search = searcher(space, points_to_evaluate=wanted)
+    first, second, third, fourth, free = (search.suggest(str(number)) for number in range(5))
+    assert (first["a"], second["a"], third["b"], third["deep"]) == (0.25, 0.25, 0.5, {"kind": "y"})
+    assert first["b"] != second["b"]
+    assert all(set(config) == {"a", "b", "deep"} for config in (first, second, third, fourth, free))
+    assert len({trial.x for trial in search.pending.values()}) == 5
+
+
+def test_a_point_that_leaves_values_open_survives_a_restore(tmp_path: Path) -> None:
+    search = searcher(points_to_evaluate=[{"a": 0.25}, {"b": 0.5}])
+    search.suggest("t")
+    search.save(str(tmp_path / "state"))
+    twin = searcher()
+    twin.restore(str(tmp_path / "state"))
+    assert twin.suggest("u") == search.suggest("u")
+    assert twin.suggest("u")["b"] == 0.5
