@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+Json = dict[str, Any]
 SCALARS = (bool, int, str, type(None))
 NON_FINITE = ("nan", "inf", "-inf")
 

@@ -11,14 +11,14 @@ The optimizer learns of the trials that ended when it is asked, in the order of 
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.plain import from_plain, to_plain
+from orchestrator.plain import Json, from_plain, to_plain
 from rcgp import SUSPECT_WEIGHT, Optimizer
 
 log = logging.getLogger(__name__)
@@ -289,7 +289,7 @@ class Trials:
 
     # To and from strict JSON
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Everything, as strict JSON."""
         return {
             "rows": [_to_json(row) for row in self._rows],
@@ -301,7 +301,7 @@ class Trials:
             "optimizer": self.optimizer.state_dict(),
         }
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Become what `state_dict` described."""
         self._rows = [Row(**_from_json(data)) for data in state["rows"]]
         self._pending = {data["number"]: Trial(**_from_json(data)) for data in state["pending"]}
@@ -326,9 +326,9 @@ def _stacked(points: Sequence[Point]) -> Array | None:
     return np.array(points) if points else None
 
 
-def _to_json(record: Row | Trial) -> dict[str, Any]:
+def _to_json(record: Row | Trial) -> Json:
     return {key: list(value) if key == "x" else to_plain(value) for key, value in vars(record).items()}
 
 
-def _from_json(data: Mapping[str, Any]) -> dict[str, Any]:
+def _from_json(data: Json) -> Json:
     return {key: tuple(value) if key == "x" else from_plain(value) for key, value in data.items()}

@@ -93,8 +93,9 @@ def make_surrogate(name: str, options: Mapping[str, Any], *, also: tuple[str, ..
 
 
 def _general_options() -> tuple[str, ...]:
+    """What a person may write for every algorithm; `dim` and `project` follow from the space."""
     parameters = inspect.signature(make_optimizer).parameters
-    return tuple(name for name in parameters if name not in ("name", "dim", "options"))
+    return tuple(name for name in parameters if name not in ("name", "dim", "project", "options"))
 
 
 def _check_whole_numbers(**arguments: tuple[Any, int]) -> None:

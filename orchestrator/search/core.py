@@ -1,17 +1,16 @@
 """A search in one space towards one goal, in the words of its users: trial ids, configurations, reports."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
-from orchestrator.plain import from_plain, to_plain
+from orchestrator.plain import Json, from_plain, to_plain
 from orchestrator.search import trust
 from orchestrator.search.background import BackgroundCall
 from orchestrator.search.records import BestTrial, SuspectTrial
 from orchestrator.search.saved import KnownTrial
 from orchestrator.search.settings import Settings
-from orchestrator.search.space import Config, TuneSpace
+from orchestrator.search.space import AnyConfig, Config, TuneSpace
 from orchestrator.trials import Point, Suggestion, Trials
 
 FORGET_AFTER = 10
@@ -36,7 +35,7 @@ class Search:
         self._background: BackgroundCall[Suggestion] | None = None
         self._warned = False
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Json:
         """Tune pickles its searchers; a thread stays behind and its point is computed again."""
         return {**self.__dict__, "_background": None}
 
@@ -79,7 +78,7 @@ class Search:
 
     # Learning
 
-    def number_of(self, trial_id: str, config: Mapping[Any, Any]) -> int | None:
+    def number_of(self, trial_id: str, config: AnyConfig) -> int | None:
         """The trial of that id or, for an unknown one, the unfinished trial that it retries: one with that configuration."""
         number = self.trials.number_of(trial_id)
         if number is not None or not config:
@@ -149,11 +148,11 @@ class Search:
         if self._background is not None:
             self._background.wait()
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Everything but space, settings and goal, as strict JSON."""
         return {"trials": self.trials.state_dict(), "queue": to_plain(self.queue), "warned": self._warned}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Json) -> None:
         """Become what `state_dict` described."""
         self.trials.load_state_dict(state["trials"])
         self.queue, self._warned = from_plain(state["queue"]), state["warned"]

@@ -9,6 +9,9 @@ from typing import Any
 from orchestrator.search.space import Config
 from orchestrator.trials import Status
 
+Result = Mapping[str, Any]
+"""What a trial reported, as Tune passes it on."""
+
 
 @dataclass(frozen=True)
 class SuspectTrial:
@@ -50,6 +53,6 @@ def as_number(value: Any) -> float | None:
         return math.inf if value == abs(value) else -math.inf
 
 
-def config_in(result: Mapping[str, Any]) -> Config:
+def config_in(result: Result) -> Config:
     """The configuration that Tune adds to the results of a trial."""
     return {key.removeprefix("config/"): value for key, value in result.items() if key.startswith("config/")}

@@ -6,14 +6,13 @@ searcher does not: they will not be run, or not be reported, again.
 
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ray.tune.search.repeater import TRIAL_INDEX
 from ray.tune.utils.util import flatten_dict
 
+from orchestrator.plain import Json
 from orchestrator.search.records import as_number
 from orchestrator.search.space import Config, TuneSpace
 from orchestrator.trials import Point
@@ -31,7 +30,7 @@ class KnownTrial:
     value: float | None
 
 
-def write_state(path: Path, state: Mapping[str, Any]) -> None:
+def write_state(path: Path, state: Json) -> None:
     """Write a state as strict JSON, whole or not at all."""
     scratch = path.with_name(f".{path.name}.part")
     with scratch.open("w") as file:
@@ -41,7 +40,7 @@ def write_state(path: Path, state: Mapping[str, Any]) -> None:
     scratch.replace(path)
 
 
-def read_state(path: Path) -> dict[str, Any]:
+def read_state(path: Path) -> Json:
     """The state that was written there."""
     if not path.exists():
         raise ValueError(f"{path} does not exist: give the file of a searcher's state, or the folder of an experiment.")

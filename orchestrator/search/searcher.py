@@ -25,7 +25,7 @@ first finite number is there.
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Self
@@ -33,13 +33,13 @@ from typing import Any, Self
 from ray.tune.result import DEFAULT_METRIC
 from ray.tune.search import Searcher
 
-from orchestrator.plain import from_plain, to_plain
+from orchestrator.plain import Json, from_plain, to_plain
 from orchestrator.search.core import Search
 from orchestrator.search.placeholders import objects_known_to_tune
-from orchestrator.search.records import BestTrial, SuspectTrial, as_number, config_in
+from orchestrator.search.records import BestTrial, Result, SuspectTrial, as_number, config_in
 from orchestrator.search.saved import known_trials, newest_state, read_state, write_state
 from orchestrator.search.settings import Settings, check_goal, check_space
-from orchestrator.search.space import Config, TuneSpace, has_domains
+from orchestrator.search.space import AnyConfig, Config, TuneSpace, has_domains
 from orchestrator.search.warmstart import Past, WarmStart, locate, read_results
 from orchestrator.trials import ModelFailure, Row, Trial
 
@@ -58,14 +58,14 @@ class RCGPSearch(Searcher):
 
     def __init__(
         self,
-        space: Mapping[Any, Any] | None = None,
+        space: AnyConfig | None = None,
         metric: str | None = None,
         mode: str | None = None,
         *,
         algorithm: str = "a2-rcgp-ucb",
         seed: int = 0,
         n_initial: int | None = None,
-        points_to_evaluate: Sequence[Mapping[Any, Any]] | None = None,
+        points_to_evaluate: Sequence[AnyConfig] | None = None,
         evaluated_rewards: Sequence[float] | None = None,
         on_error: str | float = "pessimistic",
         suspect_share: float = 0.25,
@@ -93,7 +93,7 @@ class RCGPSearch(Searcher):
         metric: str,
         mode: str,
         *,
-        space: Mapping[Any, Any] | None = None,
+        space: AnyConfig | None = None,
         tracking_uri: str | None = None,
         **settings: Any,
     ) -> Self:
@@ -106,7 +106,7 @@ class RCGPSearch(Searcher):
         return searcher
 
     @classmethod
-    def load(cls, folder: str | Path, space: Mapping[Any, Any] | None = None) -> Self:
+    def load(cls, folder: str | Path, space: AnyConfig | None = None) -> Self:
         """The searcher of an experiment from its folder: to ask it for `best()` and `suspects()` after `Tuner.restore`, say.
 
         With `space`, configurations hold the classes and other objects of it instead of Tune's placeholders for them.
@@ -174,14 +174,14 @@ class RCGPSearch(Searcher):
         # Tune adds the constants and objects of its own `param_space`; those of a space given here it does not know
         return search.space.complete(values) if self._given else search.space.varying(values)
 
-    def on_trial_result(self, trial_id: str, result: Mapping[str, Any]) -> None:
+    def on_trial_result(self, trial_id: str, result: Result) -> None:
         """A sign of life; the last value counts if the trial ends without another."""
         search = self._ready()
         number = search.number_of(trial_id, config_in(result))
         if number is not None:
             search.trials.report(number, as_number(result.get(self._metric)))
 
-    def on_trial_complete(self, trial_id: str, result: Mapping[str, Any] | None = None, error: bool = False) -> None:
+    def on_trial_complete(self, trial_id: str, result: Result | None = None, error: bool = False) -> None:
         """A trial ended: see the module for what each way of ending means."""
         search = self._ready()
         self._live.discard(trial_id)
@@ -196,7 +196,7 @@ class RCGPSearch(Searcher):
 
     def add_evaluated_point(
         self,
-        parameters: Mapping[Any, Any],
+        parameters: AnyConfig,
         value: float,
         error: bool = False,
         pruned: bool = False,
@@ -219,7 +219,7 @@ class RCGPSearch(Searcher):
         A state that is refused - damaged, or of another space - raises here and in every later suggestion: Tune logs what
         is raised here, and would go on without any of the earlier trials.
         """
-        path = Path(checkpoint_path)
+        path = Path(checkpoint_path).expanduser()
         try:
             file = newest_state(path, self.CKPT_FILE_TMPL) if path.is_dir() else path
             self.set_state(read_state(file))
@@ -234,7 +234,7 @@ class RCGPSearch(Searcher):
         self.restore(checkpoint_dir)
         self._live = set(self.pending)
 
-    def get_state(self) -> dict[str, Any]:
+    def get_state(self) -> Json:
         """All there is to know, as strict JSON."""
         return {
             "settings": to_plain(asdict(self.settings)),
@@ -246,7 +246,7 @@ class RCGPSearch(Searcher):
             "search": None if self._search is None else self._search.state_dict(),
         }
 
-    def set_state(self, state: Mapping[str, Any]) -> None:
+    def set_state(self, state: Json) -> None:
         """Become what `get_state` described; refuses a state of another space, naming the difference."""
         self._space = self._same_space(state["space"])
         self.settings = Settings(**from_plain(state["settings"]))
@@ -295,7 +295,7 @@ class RCGPSearch(Searcher):
         if warm.lenient:  # what others left may hold several lies; no worker waits yet
             self._search.trials.tell_anew()
 
-    def _same_space(self, saved: Mapping[str, Any] | None) -> TuneSpace | None:
+    def _same_space(self, saved: Json | None) -> TuneSpace | None:
         """The saved space; one that is already here (it has the objects) is kept if it is the same."""
         if saved is None or self._space is None:
             return None if saved is None else TuneSpace.from_state(saved)
@@ -318,7 +318,7 @@ class RCGPSearch(Searcher):
 
     # Trials
 
-    def _last_value(self, number: int, result: Mapping[str, Any], error: bool) -> float | None:
+    def _last_value(self, number: int, result: Result, error: bool) -> float | None:
         """What the trial reported last; an earlier value counts where the end brings none, but not after a crash."""
         if self._metric in result:
             return as_number(result[self._metric])

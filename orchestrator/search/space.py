@@ -12,13 +12,15 @@ from typing import Any, cast
 import numpy as np
 from ray.tune.search.variant_generator import assign_value, parse_spec_vars
 
-from orchestrator.plain import from_plain, to_plain
+from orchestrator.plain import Json, from_plain, to_plain
 from orchestrator.search.dimensions import Choice, Dimension, Number
 from orchestrator.search.domains import read_domain, refuse_function
 from orchestrator.search.placeholders import Objects, resolved, with_placeholders
 from orchestrator.trials import Array, Point
 
 Config = dict[Any, Any]
+AnyConfig = Mapping[Any, Any]
+"""A configuration: keys and values are its user's own."""
 Path = tuple[Any, ...]
 
 
@@ -32,7 +34,7 @@ class TuneSpace:
     objects: Objects = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def parse(cls, spec: Mapping[Any, Any], objects: Objects | None = None) -> "TuneSpace":
+    def parse(cls, spec: AnyConfig, objects: Objects | None = None) -> "TuneSpace":
         """Read a `param_space`, nested dictionaries and lists included; `objects` are those that Tune took out of it."""
         template, found = with_placeholders(spec)
         known = {**(objects or {}), **found}
@@ -75,19 +77,19 @@ class TuneSpace:
         """The whole configuration at `x` (shape `dim`), constants and objects included."""
         return self.complete(self.values(x))
 
-    def complete(self, values: Mapping[str, Any]) -> Config:
+    def complete(self, values: Json) -> Config:
         """The values in their places, constants and objects included."""
         return cast(Config, resolved(self._filled(values), self.objects))
 
-    def varying(self, values: Mapping[str, Any]) -> Config:
+    def varying(self, values: Json) -> Config:
         """The branches of a configuration that vary, as Tune wants them suggested: it adds constants and objects itself."""
         return cast(Config, _branches(self._filled(values), set(self.paths)))
 
-    def locate(self, config: Mapping[Any, Any]) -> Point:
+    def locate(self, config: AnyConfig) -> Point:
         """As `encode`, for the bookkeeping of trials."""
         return tuple(map(float, self.encode(config)))
 
-    def encode(self, config: Mapping[Any, Any]) -> Array:
+    def encode(self, config: AnyConfig) -> Array:
         """The point (shape `dim`) of a configuration, nested or with `outer/inner` keys."""
         found = self._found(config)
         for name in self.names:
@@ -95,7 +97,7 @@ class TuneSpace:
                 raise ValueError(f"{name} is missing")
         return np.concatenate([dimension.encode(found[dimension.name]) for dimension in self.dimensions])
 
-    def read_point(self, config: Mapping[Any, Any]) -> Config:
+    def read_point(self, config: AnyConfig) -> Config:
         """The values that a person wrote, by name and as Tune has them; a wrong one, or one that is no parameter, is refused."""
         known = {*self.names, *(_name(path) for path, _ in _leaves(self.template))}
         for name in (_name(path) for path, _ in _leaves(with_placeholders(config)[0])):
@@ -123,7 +125,7 @@ class TuneSpace:
         if change is not None:
             raise ValueError(refusal.format(change))
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """The space as strict JSON."""
         return {
             "dimensions": [[type(d).__name__, to_plain(_saved(d))] for d in self.dimensions],
@@ -132,20 +134,20 @@ class TuneSpace:
         }
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> "TuneSpace":
+    def from_state(cls, state: Json) -> "TuneSpace":
         """The space that `state_dict` wrote; its objects stay placeholders."""
         kinds: dict[str, type[Number] | type[Choice]] = {"Number": Number, "Choice": Choice}
         dimensions = tuple(kinds[kind](**from_plain(fields)) for kind, fields in state["dimensions"])
         return cls(dimensions, tuple(from_plain(state["paths"])), from_plain(state["template"]))
 
-    def _found(self, config: Mapping[Any, Any]) -> Config:
+    def _found(self, config: AnyConfig) -> Config:
         """The values of a configuration by name, as far as it has them."""
         looked_up = (
             (d.name, _lookup(config, d.name, path)) for d, path in zip(self.dimensions, self.paths, strict=True)
         )
         return {name: values[0] for name, values in looked_up if values}
 
-    def _filled(self, values: Mapping[str, Any]) -> Config:
+    def _filled(self, values: Json) -> Config:
         config = copy.deepcopy(self.template)
         for name, path in zip(self.names, self.paths, strict=True):
             assign_value(config, path, values[name])
@@ -158,7 +160,7 @@ class TuneSpace:
             start += dimension.width
 
 
-def has_domains(config: Mapping[Any, Any]) -> bool:
+def has_domains(config: AnyConfig) -> bool:
     """Whether anything is left to choose."""
     _, domains, grids = parse_spec_vars(dict(config))
     return bool(domains or grids)
@@ -178,7 +180,7 @@ def _name(path: Path) -> str:
     return "/".join(str(key) for key in path)
 
 
-def _lookup(config: Mapping[Any, Any], name: str, path: Path) -> list[Any]:
+def _lookup(config: AnyConfig, name: str, path: Path) -> list[Any]:
     """The value under that name or at that path, in a list; an empty one if there is none."""
     if name in config:
         return [config[name]]

@@ -11,10 +11,10 @@ from ray.tune import ResultGrid
 from ray.tune.utils.util import unflatten_dict
 
 from orchestrator.experiments import PARAMETER, experiment_frame
-from orchestrator.plain import from_plain, to_plain
+from orchestrator.plain import Json, from_plain, to_plain
 from orchestrator.search.dimensions import Choice
 from orchestrator.search.records import as_number
-from orchestrator.search.space import Config, TuneSpace
+from orchestrator.search.space import AnyConfig, Config, TuneSpace
 from orchestrator.trials import Point
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 class Past:
     """One earlier result: what was tried, and what it reported (anything, or nothing after a crash)."""
 
-    config: Mapping[Any, Any]
+    config: AnyConfig
     value: Any
     error: bool = False
 
@@ -44,7 +44,7 @@ class WarmStart:
     """Whether results outside the space are left out: others left them. Points that a person wrote are refused."""
 
     @classmethod
-    def of(cls, points: Sequence[Mapping[Any, Any]] | None, rewards: Sequence[float] | None) -> Self:
+    def of(cls, points: Sequence[AnyConfig] | None, rewards: Sequence[float] | None) -> Self:
         """`points_to_evaluate`; with `evaluated_rewards` they ran already."""
         listed = list(points or [])
         for index, point in enumerate(listed):
@@ -86,13 +86,13 @@ class WarmStart:
             log.warning("RCGPSearch left out %d of %d earlier results outside the space (%s).", *counts, outside[0])
         return found
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> Json:
         """Everything, as strict JSON."""
         past = [[dict(past.config), past.value, past.error] for past in self.past]
         return {"points": to_plain(self.points), "past": to_plain(past), "lenient": self.lenient}
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Self:
+    def from_state(cls, state: Json) -> Self:
         """What `state_dict` described."""
         past = [Past(*past) for past in from_plain(state["past"])]
         return cls(from_plain(state["points"]), past, state["lenient"])
@@ -126,7 +126,7 @@ def locate(space: TuneSpace, past: Past) -> Point:
     return space.locate(config)
 
 
-def _named(space: TuneSpace, index: int, point: Mapping[Any, Any], *, whole: bool = False) -> Config:
+def _named(space: TuneSpace, index: int, point: AnyConfig, *, whole: bool = False) -> Config:
     """The values of a point by name; `whole` if none may be left open."""
     try:
         values = space.read_point(point)
@@ -137,13 +137,13 @@ def _named(space: TuneSpace, index: int, point: Mapping[Any, Any], *, whole: boo
     return values
 
 
-def _from_row(row: Mapping[Any, Any], metric: str) -> Past:
+def _from_row(row: AnyConfig, metric: str) -> Past:
     cells = {k.removeprefix(PARAMETER): v for k, v in row.items() if isinstance(k, str) and k.startswith(PARAMETER)}
     filled = {name: value for name, value in cells.items() if not is_blank(value)}
     return Past(unflatten_dict(filled), row[metric])
 
 
-def _category(dimension: Choice, path: tuple[Any, ...], config: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+def _category(dimension: Choice, path: tuple[Any, ...], config: AnyConfig) -> Iterator[tuple[str, Any]]:
     """Tables lose the kind of a category: '16', 16.0 and 16 look alike in a column, and None is blank."""
     cell: Any = config
     for key in path:

@@ -1,4 +1,4 @@
-"""RCGPSearch across interruptions: restarted errors, a changed space, a damaged state, a killed driver."""
+"""RCGPSearch across interruptions: retried errors, a changed space, a damaged state, a killed driver, Tune's own files."""
 
 import json
 import math

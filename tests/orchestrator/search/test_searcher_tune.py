@@ -248,6 +248,14 @@ def test_a_result_grid_continues_as_a_new_search(tmp_path: Path) -> None:
     assert [r.number for r in again.observations] == [None] * 8 + [0, 1, 2, 3]
 
 
+def test_trials_of_another_experiment_are_learned_through_rays_own_method(tmp_path: Path) -> None:
+    first = RCGPSearch(n_initial=4)
+    grid = fit(bowl, SQUARE, first, tmp_path, trials=6)
+    again = RCGPSearch(SQUARE, "loss", "min")
+    again.add_evaluated_trials(grid._experiment_analysis, "loss")
+    assert sorted((row.x, row.y) for row in again.observations) == sorted((row.x, row.y) for row in first.observations)
+
+
 def test_a_bad_space_ends_the_fit_before_any_trial_with_its_line(tmp_path: Path) -> None:
     for domain, line in (
         (tune.sample_from(lambda: 1), "x is a sample_from"),

@@ -1,4 +1,7 @@
-"""Tune space <-> unit cube: every kind of domain, round trips, and one clear line for each bad one."""
+"""Tune space <-> unit cube: every kind of domain, round trips, and one clear line for each bad one.
+
+Dimensions, domains and placeholders are held here too: a space is all of them together.
+"""
 
 import copy
 import json
