@@ -10,8 +10,8 @@ import zoo
 from harness import strike, title_of
 
 from adversaries.budget import parse_budget
-from hostile.episode import NAME, Episode
-from hostile.sessions import marked, several
+from episodes.episode import NAME, Episode
+from episodes.sessions import marked, several
 
 Record = dict[str, Any]
 Trial = tuple[str, int, float]
