@@ -1,6 +1,7 @@
 """A campaign with an objective and an adversary of one's own, from anywhere: run, killed, shown, resumed, reported."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -117,8 +118,9 @@ def test_own_parts_survive_interrupts_and_kills_from_any_folder(elsewhere: Path,
 
 def look_around(folder: Path, trials: int) -> None:
     """Everything that only looks works on what is left of a run."""
-    assert f"{trials}/35" in done(folder, "show", "mine")
-    assert f"{trials}/35" in done(folder, "list")
+    for command_line in (["show", "mine"], ["list"]):
+        (shown,) = re.findall(r"(\d+)/35", done(folder, *command_line))
+        assert int(shown) >= trials  # the workers of a driver that was killed may take some seconds to notice
     assert "report.html" in done(folder, "report", "mine")
 
 
