@@ -93,7 +93,7 @@ def read_table(client: "MlflowClient", run: "MlflowRun") -> pd.DataFrame:
     with TemporaryDirectory() as folder:
         table = json.loads(Path(client.download_artifacts(run.info.run_id, TABLE, folder)).read_text())
     frame = pd.DataFrame(table["data"], columns=table["columns"])
-    numbers = [c for c in ("y", "y_true", "value") if c in frame]
+    numbers = [c for c in ("y", "y_true", "value", "recommended") if c in frame]
     frame[numbers] = frame[numbers].apply(pd.to_numeric)
     return frame
 

@@ -12,7 +12,7 @@ from objectives import Objective
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.events import Observation
+from orchestrator.engine.events import Event
 from orchestrator.engine.history import events_of, observations, recommendations
 
 Array = NDArray[Any]
@@ -32,14 +32,8 @@ def trials_frame(run: Run) -> DataFrame:
     Cumulative regret starts after the initial trials, which all algorithms share.
     """
     objective = build_objective(run.studies[0])
-    parts = [_study_frame(run, study, objective) for study in run.studies]
+    parts = [study_frame(study, events_of(run, study), objective) for study in run.studies]
     return with_regret(pd.concat(parts, ignore_index=True), objective, run.campaign.initial)
-
-
-def _study_frame(run: Run, study: Study, objective: Objective) -> DataFrame:
-    events = events_of(run, study)
-    frame, asked = study_frame(study, observations(events), objective), recommendations(events)
-    return frame.assign(recommended=[asked.get(n, np.nan) for n in frame["number"]]) if len(frame) else frame
 
 
 def with_regret(frame: DataFrame, objective: Objective, initial: int) -> DataFrame:
@@ -88,10 +82,14 @@ def best_so_far(values: Array) -> Array:
     return best
 
 
-def study_frame(study: Study, seen: Sequence[Observation], objective: Objective) -> DataFrame:
-    """The trials of one study by number, parameters in their own units."""
+def study_frame(study: Study, events: Sequence[Event], objective: Objective) -> DataFrame:
+    """The trials of one study by number, parameters in their own units.
+
+    `recommended` is the trial that would have been handed over once this one was known, where that was asked.
+    """
     rows: list[dict[str, Any]] = []
-    for o in sorted(seen, key=lambda o: o.number):
+    asked = recommendations(events)
+    for o in sorted(observations(events), key=lambda o: o.number):
         parameters = {f"param.{k}": v for k, v in objective.space.to_units(np.array(o.x)).items()}
         rows.append(
             {
@@ -111,6 +109,7 @@ def study_frame(study: Study, seen: Sequence[Observation], objective: Objective)
                 "node": o.node,
                 "attempt": o.attempt,
                 "at": o.at,
+                "recommended": float(asked.get(o.number, np.nan)),
             }
             | parameters
         )

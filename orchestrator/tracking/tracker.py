@@ -127,7 +127,7 @@ class Tracker:
         if self._nested(study):
             self._weigh_children(known, seen)
         self.store.log(known.id, rows, {NOTE: study_note(seen, events, self._objective)})
-        self._write_table(study, known, seen)
+        self._write_table(study, known, events)
         self.store.end_run(known.id, "FINISHED", entries.ended_at(events))
         self._set_stage(known, "ended")
 
@@ -135,13 +135,13 @@ class Tracker:
         """The session ended before the study did: show what there is, as it is."""
         seen = by_number(events)
         if seen and known.stage != "paused":
-            self._write_table(study, known, seen)
+            self._write_table(study, known, events)
             self.store.end_run(known.id, "KILLED", entries.milliseconds(seen[-1].at))
             self._set_stage(known, "paused")
 
-    def _write_table(self, study: Study, known: StudyRun, seen: Sequence[Observation]) -> None:
+    def _write_table(self, study: Study, known: StudyRun, events: Sequence[Event]) -> None:
         """Every trial in its own units; written as MLflow's tables are, because `log_table` would append."""
-        frame = study_frame(study, seen, self._objective)
+        frame = study_frame(study, events, self._objective)
         rows = [[spelled(v) if isinstance(v, float) else v for v in row] for row in frame.astype(object).to_numpy()]
         self.store.write(known.id, json.dumps({"columns": list(frame.columns), "data": rows}), TABLE)
         self.store.tag(known.id, "mlflow.loggedArtifacts", json.dumps([{"path": TABLE, "type": "table"}]))

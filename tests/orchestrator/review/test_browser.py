@@ -96,7 +96,7 @@ def test_the_report_draws_itself_without_errors_and_without_a_network(browser: A
     visit.shoot("report-dark" if dark else "report-light")
     assert visit.errors == []
     assert [url for url in visit.requests if not url.startswith(("file:", "data:", "blob:"))] == []
-    assert page.locator("#regret .chart").count() == 2
+    assert page.locator("#regret .chart").count() == 3
     for algorithm in ("gp-ucb", "a2-rcgp-ucb", "random"):
         assert page.locator("#regret .chart >> nth=0").get_by_text(algorithm, exact=True).count() == 1
     assert (
