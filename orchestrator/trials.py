@@ -82,7 +82,7 @@ class Trials:
     """Trials by number, their rows in the order of arrival, and the optimizer that learns from them.
 
     `optimizer` and `fallback` make fresh ones; the fallback suggests where the model fails. `failure_value` is what a failed
-    trial is worth: "pessimistic" is the worst believed value when the optimizer learns of it, which the weights may disbelieve
+    trial is worth: "pessimistic" is the worst believed value when it arrived, which the weights may disbelieve
     in turn; "ignore" makes it a row without influence; a number is its value. With `forget_after`, a pending trial stops
     shaping suggestions once that many times the trials in flight ended without a sign of it.
     """
@@ -282,9 +282,12 @@ class Trials:
             return row.y
         if self._failure_value != "pessimistic":
             return float(self._failure_value)
-        weights = np.ones(len(self._rows))
-        weights[: self.optimizer.n] = self.optimizer.committed_weights()
-        known = [(weight, r.y) for weight, r in zip(weights, self._rows, strict=True) if r.finite]
+        # what had arrived by then, so that looking in between, which tells rows sooner, changes nothing
+        first = next(index for index, known in enumerate(self._rows) if known.finite)
+        arrived = self._rows[: max(first, self.optimizer.n) + 1]
+        weights = np.ones(len(arrived))
+        weights[: self.optimizer.n] = self.optimizer.committed_weights()[: len(arrived)]
+        known = [(weight, r.y) for weight, r in zip(weights, arrived, strict=True) if r.finite]
         return min([y for weight, y in known if weight >= SUSPECT_WEIGHT] or [y for _, y in known])
 
     # To and from strict JSON

@@ -153,7 +153,7 @@ def test_a_retry_that_succeeds_takes_the_place_of_the_failure_in_the_optimizer_t
     assert book.ask() == lived.ask()
 
 
-@pytest.mark.parametrize(("rule", "worth"), [("pessimistic", 1.0), ("ignore", math.nan), (-5.5, -5.5)])
+@pytest.mark.parametrize(("rule", "worth"), [("pessimistic", 2.0), ("ignore", math.nan), (-5.5, -5.5)])
 def test_what_a_failure_is_worth(rule: FailureRule, worth: float) -> None:
     book = trials(failure_value=rule)
     started(book, (0.1, 0.1), (0.2, 0.2), (0.3, 0.3))
@@ -227,3 +227,18 @@ def test_the_attempts_of_a_trial_are_counted() -> None:
     assert (book.retry(0).attempt, book.retry(0).attempt) == (1, 2)
     assert restored(book).pending[0] == book.pending[0]
     assert book.pending[0].last_report is None
+
+
+@given(st.lists(st.tuples(st.sampled_from([None, 0.0, 1.5, -3.0, 7.0]), st.booleans()), min_size=6, max_size=14))
+def test_looking_in_between_changes_nothing_that_is_asked_later(ends: list[tuple[float | None, bool]]) -> None:
+    """A failure is worth what was known when it arrived, whether or not somebody looked then."""
+    looked, alone = trials("gp-ucb"), trials("gp-ucb")
+    for number, (value, look) in enumerate(ends):
+        for book in (looked, alone):
+            started(book, (number / 14, (number * 5 % 14) / 14))
+            book.fail(number) if value is None else book.complete(number, value)
+        if look:
+            looked.recommend()
+            looked.optimizer.suspects()
+    assert told(looked) == told(alone)
+    assert looked.ask() == alone.ask()
