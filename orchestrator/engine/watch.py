@@ -39,6 +39,7 @@ class Heartbeat:
     pid: int = 0
     """The process that runs it in this session of the driver; 0 before there is one."""
     settled: int = 0
+    suggested: int = 0
 
     def reset(self) -> None:
         """Whoever ran the study runs it no more; what is still read of it says nothing of the next process."""
@@ -50,8 +51,14 @@ class Heartbeat:
             if isinstance(event, SessionStarted):
                 self.node, self.pid = event.node, event.pid
             self.settled += isinstance(event, Observation)
+            self.suggested += isinstance(event, TrialSuggested)
         self.at = time.monotonic()
-        self.evaluating = self.pid != 0 and isinstance(events[-1], TrialSuggested | TrialFailed)
+        self.evaluating = self.pid != 0 and self._begins_a_trial(events[-1])
+
+    def _begins_a_trial(self, event: Event) -> bool:
+        """Whether an evaluation follows the event; a new session first takes up the trial that the last one left."""
+        left_over = isinstance(event, SessionStarted) and self.suggested > self.settled
+        return left_over or isinstance(event, TrialSuggested | TrialFailed)
 
 
 class Watcher:

@@ -4,13 +4,15 @@ import io
 import json
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
 from orchestrator.engine import runner
-from orchestrator.engine.events import Event
+from orchestrator.engine.events import Event, Observation, SessionStarted, TrialFailed, TrialSuggested
 from orchestrator.engine.history import events_of
+from orchestrator.engine.watch import Heartbeat
 from orchestrator.review.progress import Bars, Lines
 
 PLAN = {
@@ -85,3 +87,27 @@ def test_a_run_is_found_again_as_it_was_started(tmp_path):
     assert again.campaign == run.campaign
     assert again.paths == run.paths
     assert json.loads((run.folder / "run.json").read_text())["campaign"]["trials"] == 4
+
+
+SESSION = SessionStarted("node", 7, 0.0, at=1.0)
+ASKED = TrialSuggested(0, (0.5,), at=2.0)
+FAILED = TrialFailed(0, 0, "why", at=3.0)
+SEEN = Observation(0, (0.5,), 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("events", "evaluating"),
+    [
+        ([SESSION], False),
+        ([SESSION, ASKED], True),
+        ([SESSION, ASKED, FAILED], True),
+        ([SESSION, ASKED, SEEN], False),
+        ([SESSION, ASKED, SEEN, SESSION], False),
+        ([SESSION, ASKED, SESSION], True),
+        ([SESSION, ASKED, FAILED, SESSION], True),
+    ],
+)
+def test_a_trial_that_a_session_left_is_timed_in_the_next_one(events, evaluating):
+    heartbeat = Heartbeat()
+    heartbeat.take(events)
+    assert heartbeat.evaluating is evaluating
