@@ -8,9 +8,9 @@ import time
 from itertools import count
 from pathlib import Path
 
+from episodes.episode import Episode
+from episodes.living import live
 from harness import LONG, REMARKS, Row, enter_row
-from hostile.episode import Episode
-from hostile.living import live
 
 SECONDS = float(os.environ.get("HOSTILE_SECONDS", 3600 if LONG else 180))
 FIRST = int(os.environ.get("HOSTILE_SEED", 0))

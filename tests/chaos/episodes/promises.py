@@ -10,8 +10,8 @@ import zoo
 from harness import strike, title_of
 
 from adversaries.budget import parse_budget
-from hostile.episode import NAME, Episode
-from hostile.sessions import marked, several
+from episodes.episode import NAME, Episode
+from episodes.sessions import marked, several
 
 Record = dict[str, Any]
 Trial = tuple[str, int, float]
@@ -122,6 +122,6 @@ def check_left_behind(folder: Path) -> None:
 
 
 def _expected(file: str) -> bool:
-    """The run's own, MLflow's store, what the episode made itself, and the fonts that matplotlib remembers."""
-    ours = (f"runs/{NAME}/", "runs/mlflow", "runs/mlartifacts", "broken", f"{NAME}.yaml", "log")
+    """The run's own, MLflow's store, what the episode made itself, matplotlib's fonts and the token of a local Ray."""
+    ours = (f"runs/{NAME}/", "runs/mlflow", "runs/mlartifacts", "broken", f"{NAME}.yaml", "log", "home/.ray/auth_token")
     return file.startswith(ours) or (file.startswith("home/") and "matplotlib" in file)

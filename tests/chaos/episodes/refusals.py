@@ -5,8 +5,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from hostile.episode import NAME, to_yaml
-from hostile.sessions import several
+from episodes.episode import NAME, to_yaml
+from episodes.sessions import several
 
 WRONG: dict[str, list[Any]] = {
     "name": ["../x", "", "[red]", "a\0b", 5, None, "x" * 5000, "☃"],

@@ -8,10 +8,10 @@ from pathlib import Path
 
 from harness import descendants, strike, title_of
 
-from hostile.episode import NAME, Episode, Strike, to_yaml
-from hostile.promises import Trial, check_ended, check_left_behind, check_views, settled
-from hostile.refusals import check_refusals
-from hostile.sessions import Session, orchestrate
+from episodes.episode import NAME, Episode, Strike, to_yaml
+from episodes.promises import Trial, check_ended, check_left_behind, check_views, settled
+from episodes.refusals import check_refusals
+from episodes.sessions import Session, orchestrate
 
 PATIENCE = 300.0
 """Seconds after which a session that neither gets anywhere nor ends is a finding."""
