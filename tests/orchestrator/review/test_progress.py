@@ -1,0 +1,36 @@
+"""Live progress: counted in events, printed as it is written."""
+
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+from small_runs import finished
+
+from orchestrator.engine.history import events_of
+from orchestrator.review.progress import Bars, Lines, StudyProgress, note
+from orchestrator.review.report import Report
+from rcgp import SUSPECT_WEIGHT
+
+
+def test_suspects_and_lies_are_counted_as_in_the_report(tmp_path: Path) -> None:
+    run = finished(tmp_path, algorithms=["a2-rcgp-ucb"], seeds=1)
+    far = StudyProgress(12)
+    for event in events_of(run, run.studies[0]):
+        far.take(event)
+    frame = Report.of(run).frame
+    assert (far.done, far.corrupted) == (12, frame["corrupted"].sum())
+    assert far.suspects == (frame["weight"] < SUSPECT_WEIGHT).sum() > 0
+    assert note([far]) == f"best {frame['value'].max():.4g}, {far.suspects} suspect, {far.corrupted} corrupted"
+
+
+def test_square_brackets_are_printed_and_not_read(tmp_path: Path) -> None:
+    run = finished(tmp_path, algorithms=["random"], seeds=1)
+    for terminal, view in ((False, Lines), (True, Bars)):
+        out = StringIO()
+        shown = view(run, Console(file=out, force_terminal=terminal, width=200))
+        if isinstance(shown, Lines):
+            shown._print("[bold]x[/nonsense]")
+        else:
+            shown._bars.update(shown._all, description="[bold]x[/nonsense]", refresh=True)
+        shown.close()
+        assert "[bold]x[/nonsense]" in out.getvalue()
