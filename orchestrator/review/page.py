@@ -28,7 +28,7 @@ from rcgp import SUSPECT_WEIGHT
 
 CHARTS = {
     "cumulative_regret": ("Cumulative regret", "sum of (maximum - true value)"),
-    "recommended_regret": ("Recommended regret", "maximum - true value of what would be handed over"),
+    "recommended_regret": ("Recommended regret", "maximum - recommended true value"),
     "simple_regret": ("Best tried regret", "maximum - best true value so far"),
     "best_so_far": ("Learning curve", "best true value so far"),
 }
@@ -131,10 +131,11 @@ def _leader_cards(report: Report) -> list[dict[str, str]]:
         return [{"value": "no clear winner", "label": f"{' and '.join(report.leaders)} regret about as little{under}"}]
     first = rows[rows["algorithm"] == report.leaders[0]].iloc[0]
     seeds = f", wins in {first['wins']} of {first['seeds']} seeds" if first["seeds"] > 1 else ""
-    return [
-        {"value": str(first["algorithm"]), "label": f"least cumulative regret{under}{seeds}"},
-        *_ratio_card(rows, first),
-    ]
+    if report.state:  # who is ahead may not stay ahead
+        far = f"{first['trials']} of {report.studies[0].trials} trials"
+        return [{"value": str(first["algorithm"]), "label": f"ahead after {far}{under}{seeds}"}]
+    leader = {"value": str(first["algorithm"]), "label": f"least cumulative regret{under}{seeds}"}
+    return [leader, *_ratio_card(rows, first)]
 
 
 def _ratio_card(rows: DataFrame, first: "Series[Any]") -> list[dict[str, str]]:

@@ -22,8 +22,8 @@ from orchestrator.review.regret import REGRETS, trials_frame
 from orchestrator.review.tables import markdown, number
 from orchestrator.review.timing import OUT_OF_TIME, sessions
 
-CAREFUL = ("a2-rcgp-ucb", "fc-rcgp-ucb", "diagnostics-gp", "student-t-ucb")
-"""Whom to believe first where nobody knows which reports are lies."""
+CAREFUL = ("a2-rcgp-ucb", "fc-rcgp-ucb", "diagnostics-gp", "student-t-ucb", BASELINE)
+"""Whom to believe first where nobody knows which reports are lies: all that have a model."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class Report:
         if len(self.leaders) > 1:
             return f"No clear winner in cumulative regret{under}"
         wins = f" ({first['wins']} of {first['seeds']} seeds won)" if first["seeds"] > 1 else ""
-        return f"Least cumulative regret{under}{wins}"
+        return f"Least cumulative regret{' so far' if self.state else ''}{under}{wins}"
 
     def note(self, link: str = "") -> str:
         """What was run and what came out, in Markdown."""
@@ -174,15 +174,14 @@ class Report:
         return "No trial has come back yet." if self.answer is None else self.answer.sentence()
 
     def _asked(self) -> list[Study]:
-        """The studies whose recommendation counts: of a leader where the truth is known, else of the most careful that ran."""
+        """The studies whose recommendation counts: of a leader where the truth is known and all is done, else of the most
+        careful algorithm that ran. Random search believes every report, and is asked last."""
         against = set(self.headline["adversary"])
         begun = [s for s in self.studies if s.key in set(self.frame["study"])]
         begun = [s for s in begun if s.adversary.label in against] or begun
-        leading = [s for s in begun if s.algorithm.label in self.leaders] if self._truth_is_known() else []
-        choice = leading or begun
-        first = min(
-            choice, key=lambda s: CAREFUL.index(s.algorithm.name) if s.algorithm.name in CAREFUL else len(CAREFUL)
-        )
+        told = self.leaders if self._truth_is_known() and not self.state else []
+        leading = [s for s in begun if s.algorithm.label in told and s.algorithm.name in CAREFUL]
+        first = min(leading or begun, key=lambda s: _place(s.algorithm.name))
         return [s for s in begun if s.algorithm == first.algorithm and s.adversary == first.adversary]
 
     def _truth_is_known(self) -> bool:
@@ -208,6 +207,10 @@ class Report:
     def histories(self) -> list[History]:
         """What the optimizers believed over time, where it can be drawn."""
         return [] if self.live else list(histories(self.studies, self.frame, self.objective, self.run))
+
+
+def _place(algorithm: str) -> int:
+    return CAREFUL.index(algorithm) if algorithm in CAREFUL else len(CAREFUL)
 
 
 def answer_of(run: Run) -> Answer | None:

@@ -102,3 +102,14 @@ def test_what_the_journal_concluded_is_what_a_replay_concludes(run: Run, monkeyp
     again = recommend(kept.use.study, report.objective, report.frame, run)
     assert again is not None
     assert (again.number, again.mean, again.std) == (kept.use.number, kept.use.mean, kept.use.std)
+
+
+def test_random_search_which_may_be_ahead_for_a_while_is_not_asked(run: Run, tmp_path: Path) -> None:
+    """It would hand over the largest lie."""
+    early = finished(tmp_path, adversaries=CRASHES, seeds=1)
+    plain, careful, _ = early.studies
+    cut_short(early, plain, 5)
+    cut_short(early, careful, 5)
+    answer = answer_of(early)
+    assert answer is not None
+    assert answer.use.study == careful

@@ -35,6 +35,8 @@ def test_who_is_further_does_not_lose_for_it(run: Run) -> None:
     assert set(table["trials"]) == {2}
     assert report.state == "Not finished: 25 of 36 trials."
     assert "after 2 of 8 trials, one seed" in report.verdict()
+    cards = page_data(report)["cards"]
+    assert not any("times less" in card["value"] or "least" in card["label"] for card in cards)
     mine = report.frame[(report.frame["study"] == plain.key) & (report.frame["number"] == 5)]
     assert table.loc["gp-ucb", "cumulative_regret_mean"] == mine["cumulative_regret"].item()
 
