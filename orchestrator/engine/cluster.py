@@ -11,6 +11,7 @@ from uuid import uuid4
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
+from orchestrator.engine.control import ControlLostError, leave_without_control
 from orchestrator.engine.driver_node import DriverNode, JournalWriter
 from orchestrator.errors import UserError
 
@@ -34,11 +35,24 @@ def cluster(address: str | None, run: Run) -> Iterator[DriverNode]:
     writer = None if name is None else _start_writer(node, name)
     try:
         yield DriverNode(folder, node, run.paths, name)
-    finally:
+    except ControlLostError:
         if owned:
-            ray.shutdown()
-        elif writer is not None:
-            ray.kill(writer)
+            leave_without_control()
+        raise
+    except BaseException:
+        _leave(owned, writer)
+        raise
+    _leave(owned, writer)
+
+
+def _leave(owned: bool, writer: Any) -> None:
+    """End our part in Ray, and all of it where it is our own."""
+    import ray
+
+    if owned:
+        ray.shutdown()
+    elif writer is not None:
+        ray.kill(writer)
 
 
 def _start_writer(node: str, name: str) -> Any:

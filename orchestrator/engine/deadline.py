@@ -87,10 +87,12 @@ def alarm(seconds: float | None) -> Iterator[None]:
     def ring(signum: int, frame: FrameType | None) -> None:
         raise OverTimeError(exceeded(seconds))
 
-    previous = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    start, previous = time.monotonic(), signal.signal(signal.SIGALRM, ring)
+    due, interval = signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
+        if due:  # the caller has an alarm of its own, which rings when it would have
+            signal.setitimer(signal.ITIMER_REAL, max(due - (time.monotonic() - start), 1e-6), interval)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.campaign.runs import import_from, ledger_path
 from orchestrator.campaign.study import Study
 from orchestrator.engine.cluster import demand, node_is_gone
+from orchestrator.engine.control import JOINED_GRACE, OWN_GRACE, ControlProcess
 from orchestrator.engine.deadline import Deadlines, Process
 from orchestrator.engine.driver_node import DriverNode
 from orchestrator.engine.trial import reason
@@ -58,12 +59,15 @@ class Fleet:
         self._outcome = RunOutcome()
 
     def execute(self, studies: Sequence[Study]) -> RunOutcome:
-        """Run the studies; returns when all are finished, have failed, or the time is up."""
+        """Run the studies; returns when all are finished, have failed, or the time is up, and raises when Ray is lost."""
         import ray
 
         self._waiting.extend((study, "") for study in studies)
         room = self._room(studies[0])
+        grace = OWN_GRACE if self._home.writer is None else JOINED_GRACE
+        control = ControlProcess(ray.get_runtime_context().gcs_address, grace)
         while self._live or self._waiting:
+            control.check()
             while self._waiting and len(self._live) < room:
                 self._submit(*self._waiting.popleft())
             done, _ = ray.wait(list(self._live), timeout=0.2) if self._live else ([], [])

@@ -11,6 +11,7 @@ from orchestrator.campaign.runs import Run, free_name, import_from, storage_root
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_adversary, build_objective, build_optimizer
 from orchestrator.engine.cluster import check_address, cluster
+from orchestrator.engine.control import ControlLostError
 from orchestrator.engine.driver_node import read_ledger
 from orchestrator.engine.fleet import Fleet, RunOutcome
 from orchestrator.engine.history import unfinished
@@ -67,10 +68,19 @@ def execute(
                 return RunOutcome()
             if not ray:
                 return _execute_here(run, left, until)
-            with cluster(address, run) as home:
-                return Fleet(home, until, watcher).execute(left)
+            return _execute_on_ray(run, left, until, address, watcher)
     finally:
         lock.close()
+
+
+def _execute_on_ray(
+    run: Run, studies: Sequence[Study], until: float, address: str | None, watcher: Watcher
+) -> RunOutcome:
+    try:
+        with cluster(address, run) as home:
+            return Fleet(home, until, watcher).execute(studies)
+    except ControlLostError as error:
+        return RunOutcome(errors={"Ray": str(error)})
 
 
 def _execute_here(run: Run, studies: Sequence[Study], until: float) -> RunOutcome:

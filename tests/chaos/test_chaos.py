@@ -9,6 +9,7 @@ import sys
 import time
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from faulty import calls
@@ -323,21 +324,21 @@ def test_the_campaign_is_changed_under_a_run(tmp_path):
 
 
 def test_the_optimizer_throws(tmp_path, monkeypatch):
-    """At seeded updates; the study goes on with quasi-random points that are flagged."""
+    """When asked for seeded trials; the study goes on with quasi-random points that are flagged."""
     from orchestrator.campaign.study import Component, Study
     from orchestrator.engine.sequential import run_sequential
     from rcgp import Optimizer
 
     study = Study(Component("gp-ucb"), Component("forrester"), Component("crash", {"budget": BUDGET}), trials=30)
     throws = set(random.Random(8).sample(range(study.initial, study.total), times(8, 20)))
-    update = Optimizer.update
+    ask = Optimizer.ask
 
-    def flawed(self: Optimizer) -> None:
+    def flawed(self: Optimizer, pending: Any = None) -> Any:
         if self.n in throws:
             raise LinAlgError("Singular matrix")
-        update(self)
+        return ask(self, pending)
 
-    monkeypatch.setattr(Optimizer, "update", flawed)
+    monkeypatch.setattr(Optimizer, "ask", flawed)
     journal = FileJournal(tmp_path / "study.jsonl")
     assert run_sequential(study, journal, in_caller=True)
     journal.close()

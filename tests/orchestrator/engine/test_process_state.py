@@ -1,12 +1,14 @@
 """What an objective does to its process ends with its trial."""
 
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from orchestrator.engine.process_state import restored
@@ -26,6 +28,8 @@ CHANGES: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
     "warnings": (lambda: warnings.simplefilter("error"), lambda: list(warnings.filters)),
     "builtins": (lambda: __builtins__.update(len=None), lambda: __builtins__["len"]),
     "stream": (lambda: setattr(sys, "stderr", None), lambda: sys.stderr),
+    "signals": (lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN), lambda: signal.getsignal(signal.SIGTERM)),
+    "numpy": (lambda: np.seterr(all="raise"), np.geterr),
 }
 
 
@@ -55,3 +59,18 @@ def test_a_child_that_comes_back_from_a_fork_ends(tmp_path: Path) -> None:
     (tmp_path / str(os.getpid())).touch()
     assert os.waitpid(child, 0) == (child, 0)
     assert [p.name for p in tmp_path.iterdir()] == [str(os.getpid())], "only the parent goes on"
+
+
+def test_what_the_objective_prints_goes_where_it_went_even_after_it_closed_that(capsys: pytest.CaptureFixture[str]) -> None:
+    with restored():
+        print("an epoch")
+        sys.stdout.close()
+        print("after all")
+    assert capsys.readouterr().out == "an epoch\nafter all\n"
+
+
+def test_no_descriptor_is_left_over() -> None:
+    before = os.listdir("/proc/self/fd")
+    with restored():
+        pass
+    assert os.listdir("/proc/self/fd") == before

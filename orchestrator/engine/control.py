@@ -1,0 +1,58 @@
+"""Ray's control process (GCS), watched from the driver: when it is gone for good Ray ends the driver after a minute."""
+
+import socket
+import threading
+import time
+
+from orchestrator.errors import UserError
+
+POLL_SECONDS = 1.0
+ANSWER_SECONDS = 1.0
+OWN_GRACE = 3.0
+"""Seconds without an answer from a Ray that this driver started: nobody brings its control process back."""
+JOINED_GRACE = 30.0
+"""The same for a Ray that others run, who may bring it back; Ray itself waits for 60."""
+GOODBYE_SECONDS = 10.0
+
+
+class ControlLostError(UserError):
+    """The control process answers no more."""
+
+
+class ControlProcess:
+    """Where Ray's control process listens, and since when it does not."""
+
+    def __init__(self, address: str, grace: float) -> None:
+        host, _, port = address.rpartition(":")
+        self._address, self._grace = (host.strip("[]"), int(port)), grace
+        self._looked = time.monotonic()
+        self._silent_since: float | None = None
+
+    def check(self) -> None:
+        """Look, at most once a second; raises when there was no answer for too long."""
+        now = time.monotonic()
+        if now - self._looked < POLL_SECONDS:
+            return
+        self._looked = now
+        if self._answers():
+            self._silent_since = None
+            return
+        self._silent_since = now if self._silent_since is None else self._silent_since
+        if time.monotonic() - self._silent_since > self._grace:
+            raise ControlLostError("its control process (GCS) is gone; every acknowledged result is in the journals")
+
+    def _answers(self) -> bool:
+        try:
+            socket.create_connection(self._address, timeout=ANSWER_SECONDS).close()
+        except OSError:
+            return False
+        return True
+
+
+def leave_without_control() -> None:
+    """End this process's part in a Ray that cannot say goodbye any more; it has its time, and is then left behind."""
+    import ray
+
+    goodbye = threading.Thread(target=ray.shutdown, daemon=True)
+    goodbye.start()
+    goodbye.join(GOODBYE_SECONDS)
