@@ -17,8 +17,8 @@ What comes back from a trial, and what it means:
 | an id that was never suggested                        | a retry if it reports the configuration of a pending or failed |
 |                                                       | trial, else ignored with a warning                             |
 
-A failed trial is a row as well, by `on_error`: "pessimistic" gives it the worst value among the believed ones when the model
-learns of it, which the weights may disbelieve in turn - one crash amid good neighbours is forgiven, a region that always
+A failed trial is a row as well, by `on_error`: "pessimistic" gives it the worst value among those believed when it
+arrived, which the weights may disbelieve in turn - one crash amid good neighbours is forgiven, a region that always
 crashes is left; "ignore" makes it a row without influence; a number is its value. Nothing is told to the model before the
 first finite number is there.
 """

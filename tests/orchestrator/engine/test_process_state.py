@@ -61,7 +61,9 @@ def test_a_child_that_comes_back_from_a_fork_ends(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == [str(os.getpid())], "only the parent goes on"
 
 
-def test_what_the_objective_prints_goes_where_it_went_even_after_it_closed_that(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_the_objective_prints_goes_where_it_went_even_after_it_closed_that(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with restored():
         print("an epoch")
         sys.stdout.close()
