@@ -15,8 +15,6 @@ HOST_ERRORS = {
     errno.ENFILE: "close other programs, or raise the machine's limit",
     errno.ENOSPC: "make room on the disk",
     errno.EDQUOT: "make room within the quota",
-    errno.EROFS: "choose another --root",
-    errno.EACCES: "change its permissions, or choose another --root",
     errno.ENOMEM: "close other programs, or use a larger machine",
 }
 """What a machine can lack wherever a program is at that moment, and what helps."""
