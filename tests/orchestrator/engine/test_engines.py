@@ -144,9 +144,8 @@ def test_a_killed_adversary_neither_refills_nor_forgets(tmp_path):
     decided = of_type(read(tmp_path / "ledger.jsonl"), AdversaryReported)
     assert sorted(r.number for r in decided) == list(range(2, 16)), "every decision once"
     assert sum(r.corrupted for r in decided) == 3
-    assert [r.number for r in decided if r.corrupted] == [r.number for r in of_type(events, AdversaryReported)], (
-        "overspend 0"
-    )
+    told = sorted(r.number for r in of_type(events, AdversaryReported))  # two workers may come back in another order
+    assert sorted(r.number for r in decided if r.corrupted) == told, "overspend 0"
 
 
 def test_a_ledger_that_dies_before_or_after_writing_pays_once(tmp_path, monkeypatch):
