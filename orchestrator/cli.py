@@ -283,7 +283,9 @@ def main() -> None:
     except OSError as error:
         lacking = host_error(error)
         if lacking is None:
-            print_error(f"{error.filename or 'a file'}: {error.strerror or error}; mend that, or choose another --root.")
+            print_error(
+                f"{error.filename or 'a file'}: {error.strerror or error}; mend that, or choose another --root."
+            )
             sys.exit(2)
         print_error(f"{lacking} What was acknowledged is safe: 'orchestrate resume' goes on from there.")
         sys.exit(1)
