@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -15,6 +15,10 @@ from rcgp.gaussian import Array, GaussianPosterior, Mask
 
 Projection = Callable[[Array], Array]
 """Rounds points of the cube (`m x d`) to points that can be tried, row by row."""
+
+
+SHORTLIST = 128
+"""Candidates for the further points of a batch."""
 
 
 class Acquisition(Protocol):
@@ -109,6 +113,32 @@ class Maximizer:
         sure of the optimum would otherwise send every free worker to the same place.
         """
         candidates = self.candidates(acquisition.posterior, rng)
+        return self.best_of(candidates, acquisition, project, forbidden, pending)
+
+    def shortlist(self, acquisition: Acquisition, rng: np.random.Generator) -> Array:
+        """The candidates that the further points of a batch are chosen from, shape `s x d`.
+
+        Points that are pending only take from what others are worth, so the next maximum was high before: the best of those
+        that cover the cube and the best of those around the incumbents, as many of each.
+        """
+        candidates = self.candidates(acquisition.posterior, rng)
+        order = np.argsort(-acquisition.value(candidates), kind="stable")
+        wide, near = order[order < self.raw], order[order >= self.raw]
+        return candidates[np.concatenate([wide[: SHORTLIST // 2], near[: SHORTLIST // 2]])]
+
+    def lighter(self) -> Maximizer:
+        """The maximiser for a shortlist: fewer climbers, and they soon arrive."""
+        return replace(self, raw=1, refined=self.climbers // 3, max_iterations=self.max_iterations // 4)
+
+    def best_of(
+        self,
+        candidates: Array,
+        acquisition: Acquisition,
+        project: Projection | None,
+        forbidden: Array | None,
+        pending: Array | None,
+    ) -> Array:
+        """The best of `candidates` (`s x d`) and what the best of them climb to, of those that are allowed; shape `d`."""
         values = acquisition.value(candidates)
         refined = self._refine(_spread_best(candidates, values, self.climbers), acquisition)
         everything, known = np.concatenate([candidates, refined]), len(candidates)
@@ -138,15 +168,15 @@ class Maximizer:
 
 def _spread_best(candidates: Array, values: Array, count: int) -> Array:
     """The `count` best candidates that are not all the same hill: every other one at least 0.05 sqrt(d) apart."""
-    order = np.argsort(-values, kind="stable")
-    chosen = [order[0]]
-    apart = 0.05 * np.sqrt(candidates.shape[1])
-    for index in order[1:200]:
-        if len(chosen) == count:
+    ranked = candidates[np.argsort(-values, kind="stable")[:200]]
+    apart, distance, chosen = 0.05 * np.sqrt(candidates.shape[1]), np.full(len(ranked), np.inf), [0]
+    while len(chosen) < count:
+        distance = np.minimum(distance, np.linalg.norm(ranked - ranked[chosen[-1]], axis=1))
+        later = np.flatnonzero(distance[chosen[-1] + 1 :] > apart)
+        if not len(later):
             break
-        if np.min(np.linalg.norm(candidates[chosen] - candidates[index], axis=1)) > apart:
-            chosen.append(index)
-    return candidates[chosen]
+        chosen.append(chosen[-1] + 1 + int(later[0]))
+    return ranked[chosen]
 
 
 def taken(points: Array, forbidden: Array | None) -> Mask:
@@ -154,7 +184,7 @@ def taken(points: Array, forbidden: Array | None) -> Mask:
     if forbidden is None:
         return np.zeros(len(points), dtype=bool)
     taken = {row.tobytes() for row in np.ascontiguousarray(forbidden) + 0.0}
-    return np.array([row.tobytes() in taken for row in np.ascontiguousarray(points) + 0.0])
+    return np.array([row.tobytes() in taken for row in np.ascontiguousarray(points) + 0.0], dtype=bool)
 
 
 def _crowded(points: Array, pending: Array | None) -> Mask:

@@ -11,13 +11,15 @@ from scipy.stats import t as student_t
 
 from rcgp.agreement import Agreement, most_lies, within_budget
 from rcgp.anchor import expectations, overconfidence
+from rcgp.evidence import Evidence
 from rcgp.fit import POWERS, Data, Hyperparameters, leave_one_out_score, marginal_likelihood
-from rcgp.fixed_center import VANISHED, RobustSurrogate, believable, paper_width
+from rcgp.fixed_center import RobustSurrogate, Told, believable, paper_width
 from rcgp.gaussian import Array, Mask
 from rcgp.reconsider import FEWEST, simplest_explanation
-from rcgp.score import explain
+from rcgp.reporters import Records, inflation, likelier_a_lie
+from rcgp.score import Reports, explain
 from rcgp.state import Scaling, SurrogateState, mask_of, trusted_rows
-from rcgp.surrogates import fitted_at, hyper_of
+from rcgp.surrogates import fitted_at, hyper_of, if_any
 from rcgp.weights import SUSPECT_WEIGHT, PlateauIMQ
 
 MANY_AT_ONCE = 16
@@ -79,58 +81,90 @@ class AdaptiveSurrogate(RobustSurrogate):
         if not self.rounds >= 1:
             raise ValueError(f"rounds must be at least 1, got {self.rounds}.")
 
-    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
-        if self.recipe == "paper":
-            return self._paper_update(X, y, previous)
+    def update(
+        self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence | None = None
+    ) -> SurrogateState:
         n = len(y)
+        evidence = evidence or Evidence.none(n)
+        if self.recipe == "paper":
+            return self._paper_update(X, y, previous, evidence)
         if previous is None and believable(y[: self.fit_rows], self.gap).sum() > MANY_AT_ONCE:
-            previous = self._told_at_once(X[: self.fit_rows], y[: self.fit_rows])
+            first = slice(self.fit_rows)
+            previous = self._told_at_once(X[first], y[first], evidence.rows(first))
             if n <= self.fit_rows:
                 return previous
         due, hyper = self.fit_is_due(n, previous), hyper_of(previous)
-        trusted, allowed = self._first_look(X, y, previous), self._allowed(y, previous)
+        records = self._records(X, y, previous, evidence)
+        trusted, allowed = self._first_look(X, y, previous, evidence), self._allowed(y, previous, records)
         if due and self._reconsiders(n, previous):
-            trusted, hyper = self._reconsidered(X, y, trusted, hyper)
+            trusted, hyper = self._reconsidered(X, y, trusted, hyper, evidence)
         for _ in range(self.rounds):
             scaling = Scaling.of(y[trusted])
-            z = scaling.to_scaled(y)
-            hyper = self.refit(Data.trusted(X[trusted], z[trusted]), marginal_likelihood, hyper, due=due)
-            noise_inflation, target_shift, concluded = self._tested(X, z, trusted, hyper, allowed)
+            told = Told.of(X, y, scaling, evidence)
+            data = Data.trusted(X[trusted], told.z[trusted], told.own_noise[trusted])
+            hyper = self.refit(data, marginal_likelihood, hyper, due=due)
+            noise_inflation, target_shift, concluded = self._tested(told, trusted, hyper, allowed, records)
             if np.array_equal(concluded, trusted):
                 break
             trusted, due = concluded, True
         assert hyper is not None
         readmitted = trusted & ~trusted_rows(noise_inflation)
         noise_inflation[readmitted], target_shift[readmitted] = 1.0, 0.0
-        return SurrogateState(scaling, hyper, noise_inflation, target_shift, fitted_at(n, due, previous))
+        at, own = fitted_at(n, due, previous), if_any(told.own_noise)
+        return SurrogateState(scaling, hyper, noise_inflation, target_shift, at, own_noise=own)
 
-    def _told_at_once(self, X: Array, y: Array) -> SurrogateState:
+    def _told_at_once(self, X: Array, y: Array, evidence: Evidence) -> SurrogateState:
         """The first state of many rows: who lies is what explains them best, and a row that lies has no plateau."""
-        n, rows = len(y), np.flatnonzero(believable(y, self.gap))
+        n, rows = len(y), np.flatnonzero(believable(y, self.gap) | evidence.vouched)
         most = (len(rows) - 1) // 2 if self.budget is None else self.budget
-        explanation = explain(X[rows], Scaling.of(y[rows]).to_scaled(y[rows]), REACHES, most, self.kernel)
+        told = Told.of(X, y, Scaling.of(y[rows]), evidence)
+        reports = Reports(X[rows], told.z[rows], told.own_noise[rows], told.vouched[rows])
+        explanation = explain(reports, REACHES, most, self.kernel)
         trusted = mask_of(rows[explanation.honest], n)
         scaling = Scaling.of(y[trusted])
-        z = scaling.to_scaled(y)
-        hyper = self.refit(Data.trusted(X[trusted], z[trusted]), marginal_likelihood, explanation.hyper)
-        expected, latent = expectations(X, z, trusted, hyper, self.kernel)
-        noise_inflation, target_shift = PlateauIMQ(0.0, self._decay(latent, hyper.noise))(z - expected)
+        told = Told.of(X, y, scaling, evidence)
+        data = Data.trusted(X[trusted], told.z[trusted], told.own_noise[trusted])
+        hyper = self.refit(data, marginal_likelihood, explanation.hyper)
+        expected, latent = expectations(X, told.z, trusted, hyper, self.kernel, told.own_noise)
+        noise_inflation, target_shift = PlateauIMQ(0.0, self._decay(latent, hyper.noise + told.own_noise))(
+            told.z - expected
+        )
         noise_inflation = np.where(trusted, 1.0, np.maximum(noise_inflation, 2.0 / SUSPECT_WEIGHT))
-        return SurrogateState(scaling, hyper, noise_inflation, np.where(trusted, 0.0, target_shift), n)
+        target_shift, own = np.where(trusted, 0.0, target_shift), if_any(told.own_noise)
+        return SurrogateState(scaling, hyper, noise_inflation, target_shift, n, own_noise=own)
 
-    def _allowed(self, y: Array, previous: SurrogateState | None) -> int:
-        """How many plausible suspects there may be: the budget, or else what is usual, or as many as there were."""
+    def _records(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Records:
+        """What the rows of the state before say of their reporters; there is nothing to compare where there are not two."""
+        known = 0 if previous is None else previous.n
+        who = evidence.reporter[:known]
+        if previous is None or not (previous.trusted.any() and len(np.unique(who)) > 1):
+            return Records.clean(len(y))
+        told = Told.of(X[:known], y[:known], previous.scaling, evidence.rows(slice(known)))
+        finite = previous.trusted & np.isfinite(told.z)
+        expected, latent = expectations(told.X, told.z, finite, previous.hyper, self.kernel, told.own_noise)
+        variance = latent + previous.hyper.noise + told.own_noise
+        return Records.of(likelier_a_lie(told.z, expected, variance), evidence.reporter)
+
+    def _allowed(self, y: Array, previous: SurrogateState | None, records: Records) -> int:
+        """How many plausible suspects there may be: the budget, or else what is usual, or as many as there were.
+
+        Those of a bad reporter need no budget.
+        """
         if self.budget is not None or previous is None:
             return most_lies(len(y), self.budget)
         z = previous.scaling.to_scaled(y[: previous.n])
         low, high = self._believable_range(z[previous.trusted])
-        before = ~previous.trusted & (z >= low) & (z <= high)
-        return max(most_lies(len(y), None), int(before.sum()))
+        before = ~previous.trusted & (z >= low) & (z <= high) & ~records.bad[: previous.n]
+        found, usual, new = int(before.sum()), most_lies(len(y), None), len(y) - previous.n
+        if found <= usual:
+            return usual
+        # more than usual can only have been found among many told at once: as large a share of what follows, and luck
+        return min(found + math.ceil(found / previous.n * new) + usual, len(y) // 3)
 
-    def _first_look(self, X: Array, y: Array, previous: SurrogateState | None) -> Mask:
+    def _first_look(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Mask:
         """Which rows (`n`, boolean) are trusted at first: the old ones as before, new ones by the old model's prediction."""
         if previous is None or not previous.kept.any():
-            return believable(y, self.gap)
+            return believable(y, self.gap) | evidence.vouched
         seen = previous.n
         trusted = np.concatenate([previous.trusted, np.isfinite(y[seen:])])
         if seen < len(y):
@@ -138,9 +172,10 @@ class AdaptiveSurrogate(RobustSurrogate):
             mean, variance = posterior.mean_and_variance(X[seen:])
             known = previous.scaling.to_scaled(y[:seen][trusted[:seen]])
             z = previous.scaling.to_scaled(y[seen:])
-            noise_inflation, _ = self._plateau(z, mean, variance, posterior.noise, known)(z - mean)
+            noise = posterior.noise + evidence.own_noise(previous.scaling.deviation)[seen:]
+            noise_inflation, _ = self._plateau(z, mean, variance, noise, known)(z - mean)
             trusted[seen:] &= trusted_rows(noise_inflation)
-        return trusted
+        return trusted | evidence.vouched
 
     def _reconsiders(self, n: int, previous: SurrogateState | None) -> bool:
         """Whether the trusted rows are reconsidered with the fit to `n` rows: when a multiple of three was passed.
@@ -151,40 +186,48 @@ class AdaptiveSurrogate(RobustSurrogate):
         return n <= RECONSIDERED and (n > self.eager or n // 3 > known // 3)
 
     def _reconsidered(
-        self, X: Array, y: Array, trusted: Mask, hyper: Hyperparameters | None
+        self, X: Array, y: Array, trusted: Mask, hyper: Hyperparameters | None, evidence: Evidence
     ) -> tuple[Mask, Hyperparameters | None]:
         """The trusted rows (`n`, boolean) without those that make all others hard to explain, and where their fit starts."""
         allowed = most_lies(len(y), self.budget) - int((~trusted & np.isfinite(y)).sum())
         if trusted.sum() < FEWEST or allowed < 1:
             return trusted, hyper
-        z = Scaling.of(y[trusted]).to_scaled(y[trusted])
-        whole = self.refit(Data.trusted(X[trusted], z), marginal_likelihood, hyper)
-        return simplest_explanation(X, y, trusted, whole, self.kernel, allowed) or (trusted, hyper)
+        scaling = Scaling.of(y[trusted])
+        own = evidence.own_noise(scaling.deviation)[trusted]
+        data = Data.trusted(X[trusted], scaling.to_scaled(y[trusted]), own)
+        whole = self.refit(data, marginal_likelihood, hyper)
+        return simplest_explanation(X, y, trusted, whole, self.kernel, allowed, evidence) or (trusted, hyper)
 
     def _tested(
-        self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters, allowed: int
+        self, told: Told, trusted: Mask, hyper: Hyperparameters, allowed: int, records: Records
     ) -> tuple[Array, Array, Mask]:
         """Noise inflation and target shift of every row by what the trusted ones expect, and who is trusted then (`n` each)."""
-        expected, latent = expectations(X, z, trusted, hyper, self.kernel)
-        excess = overconfidence((z - expected)[trusted], latent[trusted] + hyper.noise)
-        plateau = self._plateau(z, expected, latent, hyper.noise, z[trusted], excess)
-        noise_inflation, target_shift = plateau(z - expected)
+        z, noise = told.z, hyper.noise + told.own_noise
+        expected, latent = expectations(told.X, z, trusted, hyper, self.kernel, told.own_noise)
+        excess = overconfidence((z - expected)[trusted], (latent + noise)[trusted])
+        plateau = self._plateau(z, expected, latent, noise, z[trusted], excess)
+        noise_inflation, target_shift = told.weighed(plateau, z - expected)
         if not trusted_rows(noise_inflation).all():
-            explained = self._explained_by_a_rougher(X, z, trusted, hyper, excess)
+            explained = self._explained_by_a_rougher(told, trusted, hyper, excess)
             noise_inflation = np.where(explained, 1.0, noise_inflation)
             target_shift = np.where(explained, 0.0, target_shift)
+        if records.bad.any():
+            p = records.probability(likelier_a_lie(z, expected, latent + noise)) * ~told.vouched
+            noise_inflation = np.maximum(noise_inflation, inflation(p, latent, noise))
         held = trusted_rows(noise_inflation)
         concluded = within_budget(
-            Agreement(X, z, hyper, self.kernel, self.width),
+            # doubted for who says it: no matter of how many there may be
+            Agreement(told.X, np.where(records.bad & ~held, np.nan, z), hyper, self.kernel, self.width, told.own_noise),
             held,
             suspicion=np.abs(z - expected) / plateau.width,
             allowed=allowed,
             believable=self._believable_range(z[held]),
+            vouched=told.vouched,
         )
         return noise_inflation, target_shift, concluded
 
     def _plateau(
-        self, z: Array, expected: Array, latent: Array, noise: float, known: Array, overconfidence: float = 1.0
+        self, z: Array, expected: Array, latent: Array, noise: Array, known: Array, overconfidence: float = 1.0
     ) -> PlateauIMQ:
         """The plateau of rows that say `z` where `expected` (+- root of `latent` + noise) was; the trusted ones say `known`.
 
@@ -198,7 +241,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         share = np.minimum(latent, 1.0)  # of the prior in what is unknown here
         return PlateauIMQ((1.0 - share) * near + share * far, self._decay(latent, noise))
 
-    def _decay(self, latent: Array, noise: float) -> Array:
+    def _decay(self, latent: Array, noise: Array) -> Array:
         """How fast trust falls beyond the plateau, for every row (`n`)."""
         decay: Array = self.decay * np.sqrt(noise + UNKNOWN_SHARE * latent)
         return decay
@@ -208,28 +251,27 @@ class AdaptiveSurrogate(RobustSurrogate):
         low, high = float(np.min(z, initial=-1.0)), float(np.max(z, initial=1.0))
         return low - self.margin * (high - low), high + self.ceiling * (high - low)
 
-    def _explained_by_a_rougher(
-        self, X: Array, z: Array, trusted: Mask, hyper: Hyperparameters, overconfidence: float
-    ) -> Mask:
+    def _explained_by_a_rougher(self, told: Told, trusted: Mask, hyper: Hyperparameters, overconfidence: float) -> Mask:
         """Rows (`n`, boolean) that a rougher objective would explain: few rows in many dimensions say little of roughness."""
-        root = math.sqrt(X.shape[1])
-        shorter = np.minimum(hyper.lengthscale * max(0.5, 1.0 / root), LONGEST * root)
-        expected, latent = expectations(X, z, trusted, replace(hyper, lengthscale=shorter), self.kernel)
-        plateau = self._plateau(z, expected, latent, hyper.noise, z[trusted], overconfidence)
+        z, root = told.z, math.sqrt(told.X.shape[1])
+        shorter = replace(hyper, lengthscale=np.minimum(hyper.lengthscale * max(0.5, 1.0 / root), LONGEST * root))
+        expected, latent = expectations(told.X, z, trusted, shorter, self.kernel, told.own_noise)
+        plateau = self._plateau(z, expected, latent, hyper.noise + told.own_noise, z[trusted], overconfidence)
         noise_inflation, _ = plateau(z - expected)
         return trusted_rows(noise_inflation)
 
-    def _paper_update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
+    def _paper_update(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> SurrogateState:
         """Anchor with centre 0; the adaptive model is centred on the anchor's posterior mean, with the same plateau."""
         n, due = len(y), self.fit_is_due(len(y), previous)
         scaling = Scaling.of(y[np.isfinite(y)])
-        z = scaling.to_scaled(y)
-        width = paper_width(z)
+        told = Told.of(X, y, scaling, evidence)
+        plateau, own = PlateauIMQ(paper_width(told.z), 1.0), if_any(told.own_noise)
         start = previous.anchor if previous else None
-        hyper, noise_inflation, target_shift = self.fixed_center(z, X, width, 1.0, start, due=due)
-        anchor = SurrogateState(scaling, hyper, noise_inflation, target_shift, n)
-        mean = anchor.posterior(X, y, self.kernel).mean(X)
-        noise_inflation, target_shift = PlateauIMQ(width, 1.0)(z - mean)
-        data = Data(X, z, noise_inflation, target_shift).rows(noise_inflation < VANISHED)
-        own = self.refit(data, leave_one_out_score(POWERS["paper"]), hyper_of(previous), due=due)
-        return SurrogateState(scaling, own, noise_inflation, target_shift, fitted_at(n, due, previous), anchor=hyper)
+        anchor, noise_inflation, target_shift = self.fixed_center(told, plateau, start, due=due)
+        state = SurrogateState(scaling, anchor, noise_inflation, target_shift, n, own_noise=own)
+        mean = state.posterior(X, y, self.kernel).mean(X)
+        noise_inflation, target_shift = told.weighed(plateau, told.z - mean)
+        data = told.data(noise_inflation, target_shift)
+        hyper = self.refit(data, leave_one_out_score(POWERS["paper"]), hyper_of(previous), due=due)
+        at = fitted_at(n, due, previous)
+        return SurrogateState(scaling, hyper, noise_inflation, target_shift, at, anchor=anchor, own_noise=own)

@@ -32,6 +32,7 @@ class Agreement:
     hyper: Hyperparameters
     kernel: str
     width: float
+    own_noise: Array
 
     def largest_group(self, rows: Rows) -> Rows:
         """The most of `rows` that agree with one of them."""
@@ -49,16 +50,23 @@ class Agreement:
         """Correlation of every pair of rows, and how far apart their reports may be, both `m x n`."""
         distance = squared_distance(self.X[left], self.X[right], self.hyper.lengthscale)
         near, _ = KERNELS[self.kernel](distance)
-        return near, self.width * np.sqrt(2.0 * (1.0 - near) + 2.0 * self.hyper.noise)
+        own = self.own_noise[left][:, None] + self.own_noise[right]
+        return near, self.width * np.sqrt(2.0 * (1.0 - near) + 2.0 * self.hyper.noise + own)
 
 
 def within_budget(
-    agreement: Agreement, trusted: Mask, suspicion: Array, allowed: int, believable: tuple[float, float]
+    agreement: Agreement,
+    trusted: Mask,
+    suspicion: Array,
+    allowed: int,
+    believable: tuple[float, float],
+    vouched: Mask,
 ) -> Mask:
     """The trusted rows (`n`, boolean) once no more suspects are left than the adversary could afford.
 
     Believed again are those that agree with each other and are too many to be lies, however far out; or else those of the least
-    `suspicion` (`n`) within the `believable` range. The fewer trusted rows that contradict them are suspects then.
+    `suspicion` (`n`) within the `believable` range. The fewer trusted rows that contradict them are suspects then, but those that
+    a person `vouched` for (`n`, boolean).
     """
     z = agreement.z
     suspects = np.flatnonzero(~trusted & np.isfinite(z))
@@ -71,7 +79,7 @@ def within_budget(
     result[readmitted] = True
     contradicting = agreement.contradicting(np.flatnonzero(trusted), readmitted)
     if len(contradicting) < len(readmitted):  # both sides cannot be right; a fit on both would call everything noise
-        result[contradicting] = False
+        result[contradicting] = vouched[contradicting]
     return result
 
 

@@ -45,6 +45,9 @@ def make_optimizer(
     corruptions: int | str = "estimated",
     max_rows: int = 1500,
     recheck: bool = False,
+    look_again: bool = False,
+    regions: bool = False,
+    verify: bool = False,
     **options: Any,
 ) -> Optimizer:
     """The optimizer of that name on the unit cube of dimension `dim`.
@@ -55,6 +58,9 @@ def make_optimizer(
     `schedule` is "practical" (default), "paper" or "theory"; `scale` its multiplier. `corruptions` is their assumed number in
     the theory schedule: "estimated" from the weights, or fixed. Past `max_rows` observations the model is built on that many of
     them, so that a suggestion's cost stays bounded. With `recheck` a suspect that would be the best point is asked again.
+    With `look_again` a search that has settled looks again, ever more seldom, at the rows that decide the answer.
+    With `regions` whatever is no number teaches where trials succeed; with `verify` a claim far beyond all others is
+    asked again where nothing can be tried beside it, and not believed if it is better by orders of magnitude.
     Further options are those of the algorithm's surrogate.
     """
     if name not in SURROGATES:
@@ -77,6 +83,9 @@ def make_optimizer(
         project=project,
         avoid_repeats=avoid_repeats,
         recheck=recheck,
+        look_again=look_again,
+        regions=regions,
+        verify=verify,
     )
 
 
@@ -98,7 +107,7 @@ def _general_options() -> tuple[str, ...]:
     return tuple(name for name in parameters if name not in ("name", "dim", "project", "options"))
 
 
-def _check_whole_numbers(**arguments: tuple[Any, int]) -> None:
+def _check_whole_numbers(**arguments: tuple[object, int]) -> None:
     """Refuse a value that is no whole number of at least so much."""
     for name, (value, least) in arguments.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:

@@ -9,13 +9,16 @@ from rcgp.fit import Hyperparameters
 from rcgp.gaussian import Array, GaussianPosterior, Mask, leave_one_out
 
 
-def expectations(X: Array, z: Array, trusted: Mask, hyper: Hyperparameters, kernel: str) -> tuple[Array, Array]:
+def expectations(
+    X: Array, z: Array, trusted: Mask, hyper: Hyperparameters, kernel: str, own_noise: Array | None = None
+) -> tuple[Array, Array]:
     """What the `trusted` rows expect of every row without it: mean and latent variance, both `n`.
 
     Leave-one-out in closed form for the trusted rows, a prediction for the others: no lie supports itself.
     """
     count = int(trusted.sum())
-    noises = np.full(count, hyper.noise)
+    own = np.zeros(count) if own_noise is None else own_noise[trusted]
+    noises = hyper.noise + own
     anchor = GaussianPosterior.condition(X[trusted], z[trusted], noises, hyper.lengthscale, kernel, hyper.noise)
     mean, latent = np.empty(len(z)), np.empty(len(z))
     residual, variance = leave_one_out(anchor, np.zeros(count))

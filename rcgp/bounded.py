@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rcgp.evidence import Evidence
 from rcgp.gaussian import Array, Mask
 from rcgp.state import SurrogateState
 from rcgp.surrogates import Surrogate
@@ -31,22 +32,27 @@ class BoundedSurrogate:
     def _piece(self) -> int:
         return self.max_rows // 4
 
-    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
-        """The state of all rows `X` (`n x d`), `y` (`n`), knowing that of the first of them."""
-        state = previous
-        while state is None or state.n < len(y):
-            # many rows told at once are taken in pieces, so that no step is larger than the model may be
-            known = 0 if state is None else state.n
-            n = len(y) if len(y) <= self.max_rows else min(len(y), max(known, self.max_rows // 2) + self._piece)
-            state = self._step(X[:n], y[:n], state)
+    def update(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> SurrogateState:
+        """The state of all rows `X` (`n x d`), `y` (`n`) and the `evidence` on them, knowing that of the first of them.
+
+        What a person called a lie has no value here, for any surrogate.
+        """
+        y = np.where(evidence.condemned, np.nan, y)
+        state = self._step(X, y, previous, evidence)
+        while state.n < len(y):
+            state = self._step(X, y, state, evidence)
         return state
 
-    def _step(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
+    def _step(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> SurrogateState:
+        """The state of all rows or, where they are many, of so many more that no step is larger than the model may be."""
+        known = 0 if previous is None else previous.n
+        n = len(y) if len(y) <= self.max_rows else min(len(y), max(known, self.max_rows // 2) + self._piece)
+        X, y, evidence = X[:n], y[:n], evidence.rows(slice(n))
         rows = self._active_rows(y, previous)
         if rows is None:
-            return self.surrogate.update(X, y, previous)
-        known = None if previous is None else previous.restricted(rows[: previous.n])
-        return self.surrogate.update(X[rows], y[rows], known).spread_over(rows, previous)
+            return self.surrogate.update(X, y, previous, evidence)
+        before = None if previous is None else previous.restricted(rows[: previous.n])
+        return self.surrogate.update(X[rows], y[rows], before, evidence.rows(rows)).spread_over(rows, previous)
 
     def _active_rows(self, y: Array, previous: SurrogateState | None) -> Mask | None:
         """Which rows (`n`, boolean) the model is built on; None: all."""

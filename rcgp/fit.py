@@ -17,7 +17,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.optimize import minimize
@@ -25,7 +25,9 @@ from scipy.optimize import minimize
 from rcgp.gaussian import (
     KERNELS,
     Array,
+    Mask,
     NotPositiveDefiniteError,
+    Rows,
     cholesky,
     inverse_from,
     latent_variance,
@@ -71,21 +73,26 @@ class Hyperparameters:
 
 @dataclass(frozen=True)
 class Data:
-    """What a fit sees: inputs `X` (`n x d`), scaled outcomes `z` (`n`), noise inflations J and target shifts m_w/sigma^2."""
+    """What a fit sees: inputs `X` (`n x d`), scaled outcomes `z` (`n`), noise inflations J and target shifts m_w/sigma^2.
+
+    `own_noise` (`n`) is the variance that a report brings itself, beside the sigma^2 of all.
+    """
 
     X: Array
     z: Array
     noise_inflation: Array
     target_shift: Array
+    own_noise: Array
 
-    def rows(self, rows: Any) -> Data:
+    def rows(self, rows: Mask | Rows) -> Data:
         """Some of the rows: a mask or indices."""
-        return Data(self.X[rows], self.z[rows], self.noise_inflation[rows], self.target_shift[rows])
+        columns = (self.X, self.z, self.noise_inflation, self.target_shift, self.own_noise)
+        return Data(*(column[rows] for column in columns))
 
     @classmethod
-    def trusted(cls, X: Array, z: Array) -> Self:
+    def trusted(cls, X: Array, z: Array, own_noise: Array | None = None) -> Self:
         """Observations that are all believed: J = 1, no target shift."""
-        return cls(X, z, np.ones(len(z)), np.zeros(len(z)))
+        return cls(X, z, np.ones(len(z)), np.zeros(len(z)), np.zeros(len(z)) if own_noise is None else own_noise)
 
 
 @dataclass(frozen=True)
@@ -117,8 +124,8 @@ def leave_one_out_score(power: float) -> Score:
         weight = data.noise_inflation ** (-0.5 * power)
         alpha = solved.B @ solved.targets
         diagonal = solved.B.diagonal()
-        residual = noise * data.target_shift + alpha / diagonal
-        variance = latent_variance(solved.K, solved.B) + noise
+        residual = (noise + data.own_noise) * data.target_shift + alpha / diagonal
+        variance = latent_variance(solved.K, solved.B) + noise + data.own_noise
         value = float(np.sum(weight * (-0.5 * np.log(2 * np.pi * variance) - residual**2 / (2 * variance))))
         by_residual = -weight * residual / variance
         by_variance = weight * (-0.5 / variance + residual**2 / (2 * variance**2))
@@ -133,7 +140,7 @@ def leave_one_out_score(power: float) -> Score:
 
 
 def marginal_likelihood(solved: _Solved, data: Data, noise: float) -> _Slope:
-    """Log marginal likelihood of the Gaussian process with noise sigma^2 J (no target shift)."""
+    """Log marginal likelihood of the Gaussian process with the noise of each row times its J (no target shift)."""
     alpha = solved.B @ data.z
     value = (
         -0.5 * float(data.z @ alpha)
@@ -160,7 +167,7 @@ def objective_and_gradient(theta: Array, data: Data, kernel: str, score: Score) 
     """The score plus log priors, and its gradient (`d + 1`), at `theta` (`d + 1`)."""
     lengthscale, noise = np.exp(theta[:-1]), float(np.exp(theta[-1]))
     gram, slope = KERNELS[kernel](squared_distance(data.X, data.X, lengthscale))
-    targets, noises = pseudo_data(data.z, noise, data.noise_inflation, data.target_shift)
+    targets, noises = pseudo_data(data.z, noise + data.own_noise, data.noise_inflation, data.target_shift)
     A = gram.copy()
     A[np.diag_indices(len(A))] = 1.0 + noises
     lower = cholesky(A)

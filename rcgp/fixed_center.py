@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 import numpy as np
 
 from rcgp.choices import unknown
+from rcgp.evidence import Evidence
 from rcgp.fit import POWERS, Data, Hyperparameters, leave_one_out_score
 from rcgp.gaussian import Array, Mask
 from rcgp.state import Scaling, SurrogateState, mask_of
-from rcgp.surrogates import Surrogate, fitted_at, hyper_of
+from rcgp.surrogates import Surrogate, fitted_at, hyper_of, if_any
 from rcgp.weights import PlateauIMQ
 
 VANISHED = 1e100
@@ -36,13 +37,39 @@ class RobustSurrogate(Surrogate):
             raise ValueError(unknown("recipe", self.recipe, get_args(Recipe)))
 
     def fixed_center(
-        self, z: Array, X: Array, width: float, decay: float, start: Hyperparameters | None, *, due: bool
+        self, told: Told, plateau: PlateauIMQ, start: Hyperparameters | None, *, due: bool
     ) -> tuple[Hyperparameters, Array, Array]:
         """Hyper-parameters, noise inflation and target shift (`n`) of the RCGP with centre 0."""
-        noise_inflation, target_shift = PlateauIMQ(width, decay)(z)
-        data = Data(X, z, noise_inflation, target_shift).rows(noise_inflation < VANISHED)
-        hyper = self.refit(data, leave_one_out_score(POWERS[self.recipe]), start, due=due)
+        noise_inflation, target_shift = told.weighed(plateau, told.z)
+        hyper = self.refit(
+            told.data(noise_inflation, target_shift), leave_one_out_score(POWERS[self.recipe]), start, due=due
+        )
         return hyper, noise_inflation, target_shift
+
+
+@dataclass(frozen=True)
+class Told:
+    """All rows in scaled units: `X` (`n x d`), `z`, the noise that reports bring themselves, and who was vouched for (`n`)."""
+
+    X: Array
+    z: Array
+    own_noise: Array
+    vouched: Mask
+
+    @classmethod
+    def of(cls, X: Array, y: Array, scaling: Scaling, evidence: Evidence) -> Self:
+        """The rows `X` (`n x d`), `y` (`n`) on that scale."""
+        return cls(X, scaling.to_scaled(y), evidence.own_noise(scaling.deviation), evidence.vouched)
+
+    def weighed(self, plateau: PlateauIMQ, residual: Array) -> tuple[Array, Array]:
+        """Noise inflation and target shift (`n`) by the `residual` (`n`); none for those who were vouched for."""
+        noise_inflation, target_shift = plateau(residual)
+        return np.where(self.vouched, 1.0, noise_inflation), np.where(self.vouched, 0.0, target_shift)
+
+    def data(self, noise_inflation: Array, target_shift: Array) -> Data:
+        """What a fit sees of the rows of such weights (`n`): those that have any."""
+        data = Data(self.X, self.z, noise_inflation, target_shift, self.own_noise)
+        return data.rows(noise_inflation < VANISHED)
 
 
 @dataclass(frozen=True)
@@ -56,14 +83,19 @@ class FixedCenterSurrogate(RobustSurrogate):
     gap: float = 20.0
     decay: float = 1.0
 
-    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
+    def update(
+        self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence | None = None
+    ) -> SurrogateState:
         n, due, start = len(y), self.fit_is_due(len(y), previous), hyper_of(previous)
+        evidence = evidence or Evidence.none(n)
         trusted = np.isfinite(y) if self.recipe == "paper" else believable(y, self.gap, _trusted_before(n, previous))
+        trusted |= evidence.vouched
         scaling = Scaling.of(y[trusted])
-        z = scaling.to_scaled(y)
-        width = paper_width(z) if self.recipe == "paper" else float(np.max(np.abs(z[trusted]), initial=1.0))
-        hyper, noise_inflation, target_shift = self.fixed_center(z, X, width, self.decay, start, due=due)
-        return SurrogateState(scaling, hyper, noise_inflation, target_shift, fitted_at(n, due, previous))
+        told = Told.of(X, y, scaling, evidence)
+        width = paper_width(told.z) if self.recipe == "paper" else float(np.max(np.abs(told.z[trusted]), initial=1.0))
+        hyper, noise_inflation, target_shift = self.fixed_center(told, PlateauIMQ(width, self.decay), start, due=due)
+        at, own = fitted_at(n, due, previous), if_any(told.own_noise)
+        return SurrogateState(scaling, hyper, noise_inflation, target_shift, at, own_noise=own)
 
 
 def paper_width(z: Array) -> float:

@@ -13,14 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
-Array = np.ndarray[Any, np.dtype[np.float64]]
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
-Rows = np.ndarray[Any, np.dtype[np.intp]]
+Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+Rows = NDArray[np.intp]
 
 
 def _rbf(s: Array) -> tuple[Array, Array]:
@@ -166,11 +167,15 @@ def latent_variance(gram: Array, inverse: Array) -> Array:
     return np.maximum(np.einsum("ij,ij->i", gram, inverse) / inverse.diagonal(), 1e-12)
 
 
-def leave_one_out(posterior: GaussianPosterior, target_shift: Array) -> tuple[Array, Array]:
+def leave_one_out(
+    posterior: GaussianPosterior, target_shift: Array, own_noise: Array | float = 0.0
+) -> tuple[Array, Array]:
     """Residual y_i - mu_-i and predictive variance of every observation under the model without it, both `n`.
 
-    Closed form with d = diag(B): the residual is m_w,i + a_i / d_i, the variance that of f(x_i) plus sigma^2.
+    Closed form with d = diag(B): the residual is m_w,i + a_i / d_i, the variance that of f(x_i) plus that of the report: sigma^2
+    and what the report brings itself (`own_noise`, `n`).
     """
     gram, _ = KERNELS[posterior.kernel](squared_distance(posterior.X, posterior.X, posterior.lengthscale))
-    residual = posterior.noise * target_shift + posterior.alpha / posterior.inverse.diagonal()
-    return residual, latent_variance(gram, posterior.inverse) + posterior.noise
+    noise = posterior.noise + own_noise
+    residual = noise * target_shift + posterior.alpha / posterior.inverse.diagonal()
+    return residual, latent_variance(gram, posterior.inverse) + noise

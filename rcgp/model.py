@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from linear_operator import to_linear_operator
 from torch import Tensor
 
 from rcgp.algorithms import make_surrogate
+from rcgp.evidence import Evidence
 from rcgp.fit import POWERS
 from rcgp.weights import KnownWeights, PlateauIMQ, pseudo_data
 
@@ -53,6 +55,7 @@ class RobustGP(Model, FantasizeMixin, Module):
     Args:
         train_X: inputs, `batch_shape x n x d`.
         train_Y: outcomes, `batch_shape x n x 1`; infinite and NaN values are rows without influence.
+        train_Yvar: the variance that each outcome brings itself, `batch_shape x n x 1`, beside sigma^2; default none.
         weight: from residuals (`n`) to noise inflation and target shift; default `PlateauIMQ(1.96, 1.0)`,
             for standardised outcomes.
         center: g(x) at the training inputs, a number or `n` numbers, in transformed outcome units.
@@ -65,6 +68,7 @@ class RobustGP(Model, FantasizeMixin, Module):
         self,
         train_X: Tensor,
         train_Y: Tensor,
+        train_Yvar: Tensor | None = None,
         *,
         weight: PlateauIMQ | KnownWeights | None = None,
         center: float | Tensor = 0.0,
@@ -80,8 +84,13 @@ class RobustGP(Model, FantasizeMixin, Module):
             raise ValueError(
                 f"train_X (n x d) and train_Y (n x 1) do not fit: {tuple(train_X.shape)} and {tuple(train_Y.shape)}."
             )
+        variance = torch.zeros_like(train_Y) if train_Yvar is None else train_Yvar
+        if variance.shape != train_Y.shape or not bool((variance >= 0).all()):
+            raise ValueError(
+                f"train_Yvar must have the shape of train_Y, {tuple(train_Y.shape)}, and no negative number."
+            )
         if outcome_transform is not None:
-            train_Y, _ = outcome_transform(train_Y)
+            train_Y, variance = outcome_transform(train_Y, variance)
             self.outcome_transform = outcome_transform.eval()
         if input_transform is not None:
             self.input_transform = input_transform.to(train_X)
@@ -90,6 +99,7 @@ class RobustGP(Model, FantasizeMixin, Module):
         self.covar_module = covar_module or get_covar_module_with_dim_scaled_prior(ard_num_dims=train_X.shape[-1])
         self.likelihood = likelihood or get_gaussian_likelihood_with_lognormal_prior()
         self.weight: PlateauIMQ | KnownWeights = weight or PlateauIMQ(1.96, 1.0)
+        self.register_buffer("_own_noise", variance.squeeze(-1))
         self._set_data(
             train_X, train_Y.squeeze(-1), torch.as_tensor(center, dtype=train_X.dtype, device=train_X.device), mean
         )
@@ -110,15 +120,19 @@ class RobustGP(Model, FantasizeMixin, Module):
         self.register_buffer("_mean", torch.as_tensor(mean, dtype=X.dtype, device=X.device))
 
     @classmethod
-    def robust(cls, train_X: Tensor, train_Y: Tensor, **options: Any) -> Self:
+    def robust(cls, train_X: Tensor, train_Y: Tensor, train_Yvar: Tensor | None = None, **options: Any) -> Self:
         """The model A2-RCGP-UCB would use: scale, weights and hyper-parameters by its rule, and its options.
 
-        `train_X` is `n x d` in the unit cube, `train_Y` is `n x 1` in any units; so is the posterior.
+        `train_X` is `n x d` in the unit cube, `train_Y` is `n x 1` in any units; so is the posterior. `train_Yvar` (`n x 1`) is
+        the variance that outcomes bring themselves: means over folds or seeds know it.
         """
         surrogate = make_surrogate("a2-rcgp-ucb", options)
         assert surrogate is not None
         X, y = train_X.detach().cpu().double().numpy(), train_Y.detach().cpu().double().squeeze(-1).numpy()
-        state = surrogate.update(X, y, None)
+        error = (
+            np.zeros(len(y)) if train_Yvar is None else train_Yvar.detach().cpu().double().sqrt().squeeze(-1).numpy()
+        )
+        state = surrogate.update(X, y, None, replace(Evidence.none(len(y)), error=error))
         scale = state.scaling.spread * state.scaling.unit
         base = RBFKernel if surrogate.kernel == "rbf" else MaternKernel
         kernel = ScaleKernel(base(ard_num_dims=X.shape[1]))
@@ -133,6 +147,7 @@ class RobustGP(Model, FantasizeMixin, Module):
         return cls(
             train_X,
             train_Y,
+            train_Yvar,
             weight=weight,
             noise=noise,
             mean=mean,
@@ -192,7 +207,7 @@ class RobustGP(Model, FantasizeMixin, Module):
         if self._cache is not None:
             return self._cache
         inputs = self.transform_inputs(self.train_X)
-        noise = self.noise.unsqueeze(-1)
+        noise = self.noise.unsqueeze(-1) + self._own_noise
         targets, noises = pseudo_data(self._y - self._mean, noise, self._noise_inflation, self._target_shift)
         lower = torch.linalg.cholesky(self.covar_module(inputs).to_dense() + torch.diag_embed(noises))
         solved = lower, torch.cholesky_solve(targets.unsqueeze(-1), lower).squeeze(-1)
@@ -208,7 +223,7 @@ class RobustGP(Model, FantasizeMixin, Module):
         diagonal = inverse.diagonal(dim1=-1, dim2=-2)
         # (K B)_ii / d_i is 1/d_i - sigma^2 J_i without its cancellation at astronomical J
         latent = ((gram * inverse).sum(-1) / diagonal).clamp_min(1e-12)
-        noise = self.noise.unsqueeze(-1)
+        noise = self.noise.unsqueeze(-1) + self._own_noise
         return noise * self._target_shift + alpha / diagonal, latent + noise
 
     def score(self, power: float = POWERS["robust"]) -> Tensor:
@@ -240,7 +255,7 @@ class RobustGP(Model, FantasizeMixin, Module):
         self.eval()
         return ok
 
-    def condition_on_observations(self, X: Tensor, Y: Tensor, **kwargs: Any) -> RobustGP:
+    def condition_on_observations(self, X: Tensor, Y: Tensor, **kwargs: object) -> RobustGP:
         """The model given also `Y` (`batch_shape x n' x 1`) at `X` (`batch_shape x n' x d`), fully trusted (J = 1).
 
         New rows are believed because they are fantasies or checked values: what may be a lie belongs in `train_Y`.
@@ -250,22 +265,24 @@ class RobustGP(Model, FantasizeMixin, Module):
         batch = Y.shape[:-2]
         rows = X.expand(*batch, *X.shape[-2:])
         count = self.train_X.shape[-2]
-        old = (self._y, self._noise_inflation, self._target_shift)
-        new = (Y[..., 0], torch.ones_like(Y[..., 0]), torch.zeros_like(Y[..., 0]))
-        y, *known = (torch.cat([a.expand(*batch, count), b], -1) for a, b in zip(old, new, strict=True))
+        old = (self._y, self._own_noise, self._noise_inflation, self._target_shift)
+        none = torch.zeros_like(Y[..., 0])
+        new = (Y[..., 0], none, torch.ones_like(none), none)
+        y, own_noise, *known = (torch.cat([a.expand(*batch, count), b], -1) for a, b in zip(old, new, strict=True))
         inputs = torch.cat([self.train_X.expand(*batch, count, X.shape[-1]), rows], dim=-2)
-        return self._copy(inputs, y, KnownWeights(*known))
+        return self._copy(inputs, y, own_noise, KnownWeights(*known))
 
     def with_pending(self, X: Tensor) -> RobustGP:
         """The model once `X` (`m x d`) report what it expects: the same mean exactly, less variance around them."""
         with torch.no_grad():
             return self.condition_on_observations(X, self.posterior(X).mean)
 
-    def _copy(self, X: Tensor, y: Tensor, weight: KnownWeights) -> RobustGP:
+    def _copy(self, X: Tensor, y: Tensor, own_noise: Tensor, weight: KnownWeights) -> RobustGP:
         """The same hyper-parameters and transforms on other (already transformed) outcomes."""
         model = RobustGP(
             X,
             y.unsqueeze(-1),
+            own_noise.unsqueeze(-1),
             weight=weight,
             mean=float(self._mean),
             covar_module=self.covar_module,
@@ -289,6 +306,7 @@ class RobustGP(Model, FantasizeMixin, Module):
         """Become what was saved; the buffers of an older save may have their earlier names."""
         self._cache = None
         renamed = {RENAMED_BUFFERS.get(name, name): value for name, value in state_dict.items()}
+        renamed.setdefault("_own_noise", self._own_noise)  # once no outcome brought any
         return super().load_state_dict(renamed, *args, **kwargs)
 
     def _set_transformed_inputs(self) -> None:

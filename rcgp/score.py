@@ -53,17 +53,33 @@ class Explanation:
         return int((~self.honest).sum())
 
 
-def explain(X: Array, z: Array, reaches: tuple[float, ...], most: int, kernel: str, price: float = 0.0) -> Explanation:
-    """The best explanation of `z` (`n`, finite) at `X` (`n x d`) with at most so many lies.
+@dataclass(frozen=True)
+class Reports:
+    """What is to be explained: `z` (`n`, finite) at `X` (`n x d`), the noise each brings itself, who was vouched for (`n`)."""
+
+    X: Array
+    z: Array
+    own_noise: Array
+    vouched: Mask
+
+    @classmethod
+    def plain(cls, X: Array, z: Array) -> Self:
+        """Reports of which nothing is known but their values."""
+        return cls(X, z, np.zeros(len(z)), np.zeros(len(z), dtype=bool))
+
+
+def explain(reports: Reports, reaches: tuple[float, ...], most: int, kernel: str) -> Explanation:
+    """The best explanation of the reports with at most so many lies, none of them by who was vouched for.
 
     The search starts from everybody, and from the rows in the middle (`central`): a fit to all explains the lies away.
     """
-    everybody, smooth = np.full(len(z), True), Hyperparameters.default(X.shape[1])
-    nobody = _fitted(X, z, Explanation(everybody, smooth, -math.inf), kernel)
-    nobody = replace(nobody, score=_Models.of(X, z, everybody, nobody.hyper, kernel).score())
-    middles = {middle.tobytes(): middle for middle in (central(z, reach) for reach in reaches)}
+    z = reports.z
+    everybody, smooth = np.full(len(z), True), Hyperparameters.default(reports.X.shape[1])
+    nobody = _fitted(reports, Explanation(everybody, smooth, -math.inf), kernel)
+    nobody = replace(nobody, score=_Models.of(reports, everybody, nobody.hyper, kernel).score())
+    middles = {middle.tobytes(): middle for middle in (central(z, reach) | reports.vouched for reach in reaches)}
     starts = [nobody, *(Explanation(middle, smooth, -math.inf) for middle in middles.values())]
-    found = [_climbed(X, z, start, most, kernel) for start in starts]
+    found = [_climbed(reports, start, most, kernel) for start in starts]
     return max((e for e in (nobody, *found) if e.lies <= most), key=lambda e: e.score)
 
 
@@ -93,33 +109,34 @@ def log_student(squared: Array) -> Array:
     return constant - 0.5 * (TAIL + 1) * np.log1p(squared / TAIL)
 
 
-def _climbed(X: Array, z: Array, start: Explanation, most: int, kernel: str) -> Explanation:
+def _climbed(reports: Reports, start: Explanation, most: int, kernel: str) -> Explanation:
     """Ask in turn who is honest under the hyper-parameters, and for the hyper-parameters of the honest, until nobody moves."""
-    best = current = _moved(X, z, start, most, kernel)
+    best = current = _moved(reports, start, most, kernel)
     if math.isfinite(start.score) and not (current.honest ^ start.honest).any():
         return current
     for _ in range(ROUNDS):
         honest = current.honest
-        current = _moved(X, z, _fitted(X, z, current, kernel), most, kernel)
+        current = _moved(reports, _fitted(reports, current, kernel), most, kernel)
         best = max(best, current, key=lambda e: e.score)
         if np.array_equal(current.honest, honest):
             break
     return best
 
 
-def _fitted(X: Array, z: Array, explanation: Explanation, kernel: str) -> Explanation:
+def _fitted(reports: Reports, explanation: Explanation, kernel: str) -> Explanation:
     """The same honest rows, with their own hyper-parameters."""
-    rows, smooth = explanation.honest, Hyperparameters.default(X.shape[1])
+    rows, smooth = explanation.honest, Hyperparameters.default(reports.X.shape[1])
     known = np.array_equal(explanation.hyper.theta, smooth.theta)
     starts = [smooth] if known else [explanation.hyper, smooth]
-    return replace(explanation, hyper=fit(Data.trusted(X[rows], z[rows]), starts, kernel, marginal_likelihood).hyper)
+    data = Data.trusted(reports.X[rows], reports.z[rows], reports.own_noise[rows])
+    return replace(explanation, hyper=fit(data, starts, kernel, marginal_likelihood).hyper)
 
 
-def _moved(X: Array, z: Array, start: Explanation, most: int, kernel: str) -> Explanation:
+def _moved(reports: Reports, start: Explanation, most: int, kernel: str) -> Explanation:
     """Greedy ascent: the row that gains most changes sides, until none gains."""
-    models = _Models.of(X, z, start.honest, start.hyper, kernel)
-    for _ in range(2 * len(z)):
-        gain = models.gain(most)
+    models = _Models.of(reports, start.honest, start.hyper, kernel)
+    for _ in range(2 * len(reports.z)):
+        gain = np.where(reports.vouched, -math.inf, models.gain(most))
         best = int(np.argmax(gain))
         if not gain[best] > 0.0:
             break
@@ -147,13 +164,14 @@ class _Models:
         self.known = np.einsum("mij,mij->mi", A @ self.B, A)
 
     @classmethod
-    def of(cls, X: Array, z: Array, honest: Mask, hyper: Hyperparameters, kernel: str) -> Self:
+    def of(cls, reports: Reports, honest: Mask, hyper: Hyperparameters, kernel: str) -> Self:
         """The models of these honest rows (`n`, boolean) around `hyper`."""
+        X, z = reports.X, reports.z
         A, log_priors = np.empty((len(SHORTER), len(z), len(z))), np.empty(len(SHORTER))
         for m, share in enumerate(SHORTER):
             shorter = replace(hyper, lengthscale=share * hyper.lengthscale)
             A[m], _ = KERNELS[kernel](squared_distance(X, X, shorter.lengthscale))
-            A[m][np.diag_indices(len(z))] = 1.0 + hyper.noise
+            A[m][np.diag_indices(len(z))] = 1.0 + hyper.noise + reports.own_noise
             log_priors[m], _ = log_prior(shorter.theta)
         return cls(A, z, honest, log_priors)
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from rcgp.fit import Hyperparameters
-from rcgp.gaussian import Array, GaussianPosterior, Mask, Rows
+from rcgp.gaussian import Array, GaussianPosterior, Mask, Rows, leave_one_out
 from rcgp.weights import SUSPECT_WEIGHT, pseudo_data
 
 
@@ -31,6 +31,11 @@ class Scaling:
         # below rounding error of the mean there is no spread to speak of
         return cls(unit, float(np.mean(relative)) if len(y) else 0.0, spread if spread > 1e-14 else 1.0)
 
+    @property
+    def deviation(self) -> float:
+        """One in scaled units, in the units of `y`."""
+        return self.spread * self.unit
+
     def to_scaled(self, y: Array) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             return (y / self.unit - self.location) / self.spread
@@ -44,7 +49,8 @@ class SurrogateState:
     """Noise inflation J and target shift m_w/sigma^2 of every row (`n`; J infinite: left out), hyper-parameters and scale.
 
     `fitted_at` is the number of rows at the last fit, `covariance_scale` that of a Student-t process, `anchor` the anchor
-    model's own hyper-parameters where it has them, `active` which rows the model is built on where it is not all of them.
+    model's own hyper-parameters where it has them, `active` which rows the model is built on where it is not all of them,
+    `own_noise` (`n`, scaled) the variance that reports bring themselves, where any does.
     """
 
     scaling: Scaling
@@ -55,6 +61,7 @@ class SurrogateState:
     covariance_scale: float = 1.0
     anchor: Hyperparameters | None = None
     active: Mask | None = None
+    own_noise: Array | None = None
     _posterior: GaussianPosterior | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -83,11 +90,34 @@ class SurrogateState:
         if self._posterior is None:
             kept, hyper = self.kept, self.hyper
             z = self.scaling.to_scaled(y[kept])
-            targets, noises = pseudo_data(z, hyper.noise, self.noise_inflation[kept], self.target_shift[kept])
+            noise = hyper.noise + self.own_noise_of(kept)
+            targets, noises = pseudo_data(z, noise, self.noise_inflation[kept], self.target_shift[kept])
             posterior = GaussianPosterior.condition(X[kept], targets, noises, hyper.lengthscale, kernel, hyper.noise)
             object.__setattr__(self, "_posterior", replace(posterior, covariance_scale=self.covariance_scale))
         assert self._posterior is not None
         return self._posterior
+
+    def afresh(self) -> SurrogateState:
+        """The same for rows whose values have changed meanwhile."""
+        return replace(self, _posterior=None)
+
+    def own_noise_of(self, rows: Mask) -> Array:
+        """The variance that the reports of those rows (boolean, `n`) bring themselves, scaled."""
+        return np.zeros(int(rows.sum())) if self.own_noise is None else self.own_noise[rows]
+
+    def expected(self, X: Array, y: Array, posterior: GaussianPosterior) -> tuple[Array, Array]:
+        """What its `posterior` expects at every row without it: mean and deviation (`n` each), in scaled units."""
+        kept = self.kept
+        mean, variance = posterior.mean_and_variance(X)
+        residual, variance[kept] = leave_one_out(posterior, self.target_shift[kept], self.own_noise_of(kept))
+        mean[kept] = self.scaling.to_scaled(y[kept]) - residual
+        return mean, np.sqrt(variance)
+
+    def with_trust(self, row: int, noise_inflation: float) -> SurrogateState:
+        """The same, once that row is trusted so far whatever the model thinks."""
+        inflations, shifts = self.noise_inflation.copy(), self.target_shift.copy()
+        inflations[row], shifts[row] = noise_inflation, 0.0
+        return replace(self, noise_inflation=inflations, target_shift=shifts, _posterior=None)
 
     def restricted(self, rows: Mask) -> SurrogateState:
         """The state of some of its rows (boolean, `n`), with the fit as far back as it was."""
@@ -97,6 +127,7 @@ class SurrogateState:
             target_shift=self.target_shift[rows],
             fitted_at=int(rows.sum()) - (len(rows) - self.fitted_at),
             active=None,
+            own_noise=None if self.own_noise is None else self.own_noise[rows],
             _posterior=None,
         )
 
@@ -106,9 +137,16 @@ class SurrogateState:
         if before is not None:
             noise_inflation[: before.n], target_shift[: before.n] = before.noise_inflation, before.target_shift
         noise_inflation[rows], target_shift[rows] = self.noise_inflation, self.target_shift
-        fitted_at = len(rows) - (int(rows.sum()) - self.fitted_at)
+        own_noise = None if self.own_noise is None else np.zeros(len(rows))
+        if own_noise is not None:
+            own_noise[rows] = self.own_noise
         return replace(
-            self, noise_inflation=noise_inflation, target_shift=target_shift, fitted_at=fitted_at, active=rows
+            self,
+            noise_inflation=noise_inflation,
+            target_shift=target_shift,
+            fitted_at=len(rows) - (int(rows.sum()) - self.fitted_at),
+            active=rows,
+            own_noise=own_noise,
         )
 
     def to_data(self) -> dict[str, Any]:
@@ -122,6 +160,7 @@ class SurrogateState:
             "covariance_scale": self.covariance_scale,
             "anchor": self.anchor and _hyper_to_data(self.anchor),
             "active": None if self.active is None else np.flatnonzero(self.active).tolist(),
+            "own_noise": None if self.own_noise is None else self.own_noise.tolist(),
         }
 
     @classmethod
@@ -138,6 +177,7 @@ class SurrogateState:
             covariance_scale=data["covariance_scale"],
             anchor=data["anchor"] and _hyper_from_data(data["anchor"]),
             active=None if data["active"] is None else mask_of(data["active"], len(noise_inflation)),
+            own_noise=None if data.get("own_noise") is None else np.array(data["own_noise"], dtype=float),
         )
 
 

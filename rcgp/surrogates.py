@@ -12,6 +12,7 @@ import numpy as np
 from scipy.stats import t as student_t
 
 from rcgp.choices import unknown
+from rcgp.evidence import Evidence
 from rcgp.fit import Data, Hyperparameters, Score, fit, marginal_likelihood, student_t_likelihood
 from rcgp.gaussian import KERNELS, Array, GaussianPosterior, Mask
 from rcgp.state import Scaling, SurrogateState
@@ -35,8 +36,13 @@ class Surrogate:
         if self.kernel not in KERNELS:
             raise ValueError(unknown("kernel", self.kernel, KERNELS))
 
-    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
-        """The state given `X` (`n x d`) and `y` (`n`, any floats), knowing the state of the first rows of them."""
+    def update(
+        self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence | None = None
+    ) -> SurrogateState:
+        """The state given `X` (`n x d`) and `y` (`n`, any floats), knowing the state of the first rows of them.
+
+        `evidence` is what is known beside the values; a row that a person called a lie arrives as NaN.
+        """
         raise NotImplementedError
 
     def fit_is_due(self, n: int, previous: SurrogateState | None) -> bool:
@@ -59,17 +65,22 @@ class Surrogate:
 class GaussianSurrogate(Surrogate):
     """The ordinary Gaussian process: trusts every finite number it is told."""
 
-    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
-        kept = np.isfinite(y)
-        return self.on_rows(X, y, kept, previous)
+    def update(
+        self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence | None = None
+    ) -> SurrogateState:
+        return self.on_rows(X, y, np.isfinite(y), previous, evidence or Evidence.none(len(y)))
 
-    def on_rows(self, X: Array, y: Array, kept: Mask, previous: SurrogateState | None) -> SurrogateState:
+    def on_rows(
+        self, X: Array, y: Array, kept: Mask, previous: SurrogateState | None, evidence: Evidence
+    ) -> SurrogateState:
         """The Gaussian process on the `kept` rows (`n`, boolean) alone."""
         scaling, due = Scaling.of(y[kept]), self.fit_is_due(len(y), previous)
-        data = Data.trusted(X[kept], scaling.to_scaled(y[kept]))
+        own = evidence.own_noise(scaling.deviation)
+        data = Data.trusted(X[kept], scaling.to_scaled(y[kept]), own[kept])
         hyper = self.refit(data, marginal_likelihood, hyper_of(previous), due=due)
         noise_inflation = np.where(kept, 1.0, np.inf)
-        return SurrogateState(scaling, hyper, noise_inflation, np.zeros(len(y)), fitted_at(len(y), due, previous))
+        at = fitted_at(len(y), due, previous)
+        return SurrogateState(scaling, hyper, noise_inflation, np.zeros(len(y)), at, own_noise=if_any(own))
 
 
 @dataclass(frozen=True)
@@ -83,13 +94,17 @@ class StudentTSurrogate(Surrogate):
         if not self.nu > 2.0:
             raise ValueError(f"nu must exceed 2 for the variance to exist, got {self.nu}.")
 
-    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
+    def update(
+        self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence | None = None
+    ) -> SurrogateState:
         kept, due = np.isfinite(y), self.fit_is_due(len(y), previous)
         scaling = Scaling.of(y[kept])
-        z = scaling.to_scaled(y[kept])
-        hyper = self.refit(Data.trusted(X[kept], z), student_t_likelihood(self.nu), hyper_of(previous), due=due)
+        z, own = scaling.to_scaled(y[kept]), (evidence or Evidence.none(len(y))).own_noise(scaling.deviation)
+        data = Data.trusted(X[kept], z, own[kept])
+        hyper = self.refit(data, student_t_likelihood(self.nu), hyper_of(previous), due=due)
         noise_inflation, target_shift = np.where(kept, 1.0, np.inf), np.zeros(len(y))
-        state = SurrogateState(scaling, hyper, noise_inflation, target_shift, fitted_at(len(y), due, previous))
+        at = fitted_at(len(y), due, previous)
+        state = SurrogateState(scaling, hyper, noise_inflation, target_shift, at, own_noise=if_any(own))
         distance = float(z @ state.posterior(X, y, self.kernel).alpha)
         covariance_scale = (self.nu + distance - 2.0) / (self.nu + len(z) - 2.0)
         return replace(state, covariance_scale=covariance_scale, _posterior=None)
@@ -114,43 +129,52 @@ class DiagnosticsSurrogate(Surrogate):
         if not 0.5 < self.level < 1.0:
             raise ValueError(f"level must lie in (0.5, 1), got {self.level}.")
 
-    def update(self, X: Array, y: Array, previous: SurrogateState | None) -> SurrogateState:
+    def update(
+        self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence | None = None
+    ) -> SurrogateState:
+        evidence = evidence or Evidence.none(len(y))
         finite = np.isfinite(y)
         kept = finite.copy()
         if finite.any():
-            kept[finite] = self._believable(X[finite], y[finite], previous)
+            kept[finite] = self._believable(X[finite], y[finite], previous, evidence.rows(finite))
         if kept.sum() < 0.5 * finite.sum():  # a mask that drops most rows explains nothing: keep the last one
             kept = finite.copy()
             if previous is not None:
                 kept[: previous.n] &= previous.kept
         shared = {field.name: getattr(self, field.name) for field in fields(Surrogate)}
-        return GaussianSurrogate(**shared).on_rows(X, y, kept, previous)
+        return GaussianSurrogate(**shared).on_rows(X, y, kept, previous, evidence)
 
-    def _believable(self, X: Array, y: Array, previous: SurrogateState | None) -> Mask:
+    def _believable(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Mask:
         """Rows within the `level` quantile of the Student-t predictive distribution, as booleans of shape `n`."""
-        z = Scaling.of(y).to_scaled(y)
+        scaling = Scaling.of(y)
+        z, own = scaling.to_scaled(y), evidence.own_noise(scaling.deviation)
         hyper = previous.hyper if previous else Hyperparameters.default(X.shape[1])
         precision = np.ones(len(z))
-        data = Data(X, z, 1.0 / precision, np.zeros(len(z)))
+        data = Data(X, z, 1.0 / precision, np.zeros(len(z)), own)
         mean, variance = np.zeros(len(z)), np.ones(len(z))
         for step in range(self.rounds):
             if step % 10 == 5:  # variational EM; a fit before the first precisions would explain the outliers away
                 hyper = self.refit(data, marginal_likelihood, hyper)
-            noises = hyper.noise * data.noise_inflation
+            noises = (hyper.noise + own) * data.noise_inflation
             posterior = GaussianPosterior.condition(X, z, noises, hyper.lengthscale, self.kernel, hyper.noise)
             mean, variance = posterior.mean_and_variance(X)
-            updated = (self.nu + 1.0) / (self.nu + ((z - mean) ** 2 + variance) / hyper.noise)
+            updated = (self.nu + 1.0) / (self.nu + ((z - mean) ** 2 + variance) / (hyper.noise + own))
             converged = np.max(np.abs(updated - precision)) < 1e-3
-            precision, data = updated, Data(X, z, 1.0 / updated, data.target_shift)
+            precision, data = updated, replace(data, noise_inflation=1.0 / updated)
             if converged and step > 5:
                 break
-        limit = student_t.ppf(self.level, self.nu) * np.sqrt(hyper.noise + variance)
-        return np.abs(z - mean) <= limit
+        limit = student_t.ppf(self.level, self.nu) * np.sqrt(hyper.noise + own + variance)
+        return (np.abs(z - mean) <= limit) | evidence.vouched
 
 
 def hyper_of(previous: SurrogateState | None) -> Hyperparameters | None:
     """The hyper-parameters of the state before, where there was one."""
     return None if previous is None else previous.hyper
+
+
+def if_any(own_noise: Array) -> Array | None:
+    """The variances (`n`) that reports bring themselves; None where no report brings any."""
+    return own_noise if own_noise.any() else None
 
 
 def fitted_at(n: int, due: bool, previous: SurrogateState | None) -> int:

@@ -100,3 +100,16 @@ def test_an_honest_cliff_is_learned() -> None:
         X, y = np.concatenate([X, [[0.9 + 0.005 * step]]]), np.append(y, 0.1 + 0.005 * rng.standard_normal())
         state = surrogate.update(X, y, state)
     assert (state.weights[-12:] > 0.5).all()
+
+
+def test_the_share_of_lies_among_many_told_at_once_holds_for_those_told_after_them() -> None:
+    rng = np.random.default_rng(0)
+    X, lies = rng.random((170, 2)), rng.random(170) < 0.2
+    y = np.sin(5 * X).sum(axis=1) + 0.05 * rng.standard_normal(170)
+    y = np.where(lies, y + rng.choice([-1, 1], 170) * rng.uniform(2.0, 5.0, 170), y)
+    surrogate = AdaptiveSurrogate()
+    state = surrogate.update(X[:150], y[:150], None)
+    assert np.array_equal(state.trusted, ~lies[:150])
+    for n in range(151, 171):
+        state = surrogate.update(X[:n], y[:n], state)
+    assert np.array_equal(state.trusted, ~lies), "a limit that forgets them lets all of them in at once"

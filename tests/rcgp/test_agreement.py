@@ -13,8 +13,10 @@ TRUSTED = np.array([True] * 8 + [False] * 5)
 def budget_of(z: Array, allowed: int = 2) -> Mask:
     """Who is trusted when eight trusted rows say 0 and five suspects near x = 0.9, one of them trusted's neighbour, say `z`."""
     X = np.append(np.linspace(0.0, 0.6, 8), [0.9, 0.905, 0.91, 0.915, 0.92])[:, None]
-    agreement = Agreement(X, np.append(np.zeros(8), z), Hyperparameters(np.array([0.1]), 0.01), "rbf", 3.0)
-    return within_budget(agreement, TRUSTED, np.abs(agreement.z), allowed, (-3.0, 3.0))
+    agreement = Agreement(
+        X, np.append(np.zeros(8), z), Hyperparameters(np.array([0.1]), 0.01), "rbf", 3.0, np.zeros(len(X))
+    )
+    return within_budget(agreement, TRUSTED, np.abs(agreement.z), allowed, (-3.0, 3.0), np.zeros(13, dtype=bool))
 
 
 def test_as_many_plausible_lies_as_the_cube_root_and_one() -> None:
@@ -44,6 +46,6 @@ def test_of_those_that_do_not_agree_the_least_suspicious_are_believed_again() ->
 def test_the_fewer_that_contradict_those_believed_again_are_suspects() -> None:
     X = np.append(np.linspace(0.0, 0.6, 7), [0.9, 0.9, 0.905, 0.91, 0.915, 0.92])[:, None]
     z = np.append(np.zeros(8), np.full(5, 2.0))  # the eighth is trusted, and says 0 where five say 2
-    agreement = Agreement(X, z, Hyperparameters(np.array([0.1]), 0.01), "rbf", 3.0)
-    trusted = within_budget(agreement, TRUSTED, np.abs(z), 2, (-3.0, 3.0))
+    agreement = Agreement(X, z, Hyperparameters(np.array([0.1]), 0.01), "rbf", 3.0, np.zeros(len(X)))
+    trusted = within_budget(agreement, TRUSTED, np.abs(z), 2, (-3.0, 3.0), np.zeros(13, dtype=bool))
     np.testing.assert_array_equal(np.flatnonzero(~trusted), [7])

@@ -1,6 +1,7 @@
 """Hyper-parameters: gradients, agreement of the two implementations, robustness, failures."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def sample(seed: int, n: int = 25, dim: int = 2, *, outlier: float | None = None
     z = (z - z.mean()) / z.std()
     if outlier is not None:
         z[:2] = outlier
-    return Data(X, z, *PlateauIMQ(1.96, 1.0)(z))
+    return Data(X, z, *PlateauIMQ(1.96, 1.0)(z), np.zeros(len(z)))
 
 
 @settings(max_examples=10)
@@ -84,7 +85,7 @@ def test_a_warm_start_reaches_the_same_optimum() -> None:
 
 def test_a_failed_fit_keeps_the_last_good_parameters_and_says_so(caplog: pytest.LogCaptureFixture) -> None:
     data, last = sample(1), Hyperparameters(np.array([0.3, 0.4]), 0.02)
-    broken = Data(data.X, np.full_like(data.z, np.nan), data.noise_inflation, data.target_shift)
+    broken = replace(data, z=np.full_like(data.z, np.nan))
     with caplog.at_level(logging.WARNING):
         result = fit(broken, [last], "rbf", marginal_likelihood)
     assert not result.ok

@@ -155,3 +155,25 @@ def test_shapes_that_do_not_fit_are_named() -> None:
 def test_it_runs_where_its_data_live() -> None:
     X, Y = (value.cuda() for value in data())
     assert RobustGP.robust(X, Y).posterior(X).mean.device.type == "cuda"
+
+
+def test_outcomes_that_bring_their_own_variance_equal_the_optimizer_told_of_standard_errors() -> None:
+    X, Y = data()
+    error = torch.linspace(0.0, 0.3, len(Y), dtype=torch.float64)
+    optimizer = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=4)
+    for x, y, e in zip(X, Y, error, strict=True):
+        optimizer.tell(x.numpy(), float(y), standard_error=float(e))
+    model = RobustGP.robust(X, Y, error[:, None] ** 2)
+    told, posterior = optimizer.posterior(X.numpy()), model.posterior(X)
+    np.testing.assert_allclose(posterior.mean.squeeze(-1).detach(), told.mean, atol=1e-8)
+    np.testing.assert_allclose(posterior.variance.sqrt().squeeze(-1).detach(), told.std, atol=1e-8)
+    plain = RobustGP.robust(X, Y).posterior(X)
+    assert not torch.allclose(plain.mean, posterior.mean, atol=1e-3)
+    conditioned = model.condition_on_observations(X[:1], Y[:1])
+    assert torch.isfinite(conditioned.posterior(X).mean).all()
+
+
+def test_a_variance_of_another_shape_is_refused() -> None:
+    X, Y = data()
+    with pytest.raises(ValueError, match="train_Yvar"):
+        RobustGP(X, Y, torch.ones(3, 1, dtype=torch.float64))

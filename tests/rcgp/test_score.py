@@ -11,7 +11,7 @@ from scipy.stats import t as student_t
 
 from rcgp.fit import Hyperparameters, log_prior
 from rcgp.gaussian import KERNELS, Array, Mask, squared_distance
-from rcgp.score import SHORTER, TAIL, _Models, central, explain, log_lie, log_share, log_student
+from rcgp.score import SHORTER, TAIL, Reports, _Models, central, explain, log_lie, log_share, log_student
 
 
 def contaminated(n: int, dim: int, lies: int, seed: int = 0) -> tuple[Array, Array, Mask]:
@@ -24,7 +24,7 @@ def contaminated(n: int, dim: int, lies: int, seed: int = 0) -> tuple[Array, Arr
 
 
 def models(X: Array, z: Array, honest: Mask) -> _Models:
-    return _Models.of(X, z, honest, Hyperparameters(np.full(X.shape[1], 0.4), 0.02), "matern52")
+    return _Models.of(Reports.plain(X, z), honest, Hyperparameters(np.full(X.shape[1], 0.4), 0.02), "matern52")
 
 
 def test_the_densities_are_densities() -> None:
@@ -64,7 +64,7 @@ def test_moving_rows_one_by_one_is_starting_there() -> None:
 def test_any_share_of_lies_is_found(n: int, dim: int, lies: int) -> None:
     X, z, lied = contaminated(n, dim, lies)
     z = (z - z.mean()) / z.std()
-    explanation = explain(X, z, (2.0, 8.0), (n - 1) // 2, "matern52")
+    explanation = explain(Reports.plain(X, z), (2.0, 8.0), (n - 1) // 2, "matern52")
     assert explanation.honest.tolist() == (~lied).tolist()
     assert explanation.lies == lies
 
@@ -72,13 +72,13 @@ def test_any_share_of_lies_is_found(n: int, dim: int, lies: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_without_lies_nobody_is_doubted(seed: int) -> None:
     X, z, _ = contaminated(40, 2, 0, seed)
-    assert explain(X, (z - z.mean()) / z.std(), (2.0, 8.0), 19, "matern52").honest.all()
+    assert explain(Reports.plain(X, (z - z.mean()) / z.std()), (2.0, 8.0), 19, "matern52").honest.all()
 
 
 @pytest.mark.parametrize("most", [0, 2])
 def test_there_are_never_more_lies_than_there_may_be(most: int) -> None:
     X, z, lied = contaminated(40, 1, 8)
-    honest = explain(X, z, (2.0, 8.0), most, "matern52").honest
+    honest = explain(Reports.plain(X, z), (2.0, 8.0), most, "matern52").honest
     assert (~honest).sum() <= most
     assert honest[~lied].all()
 

@@ -1,0 +1,212 @@
+"""Claims far beyond everything else: asked again before they decide anything, and what the repeats say of them.
+
+No model can tell an early lie from a steep objective where nothing is near enough to contradict it: on a grid, among
+categories, in the first rows. But whoever is asked twice rarely lies twice. The *bulk* of the reports is the shortest interval
+that holds `BULK` of them, grown by whatever follows within `REACH` of its own width; a report beyond it is far out, and
+
+- contradicted, if somebody at the same place reports from within the bulk: a lie, however early it came;
+- supported, if enough others at the same place say the same: then the bulk reaches there too;
+- unchecked, if neither: its place is worth asking again;
+- beyond belief, if it is better than all others by orders of magnitude, or by one and the same at several places: an overflow, an
+  empty validation set. A deterministic fault repeats itself, so no repeat can confirm such a claim; a person can.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from rcgp.acquisition import taken
+from rcgp.evidence import Evidence
+from rcgp.gaussian import Array, Mask, Rows
+from rcgp.state import SurrogateState
+
+BULK, REACH = 0.75, 1.0
+"""The share of the reports that cannot be far out, and the gap behind which one is, in widths of the bulk."""
+
+SETTLING = 16
+"""The bulk of so many first reports shows how wide the values of the objective are, before the search settles somewhere."""
+
+FEWEST, FEWEST_PLACES = 8, 4
+"""Fewer reports than this have no bulk to speak of; fewer places are not outdone by orders of magnitude."""
+
+CONFIRMATIONS = 2
+"""So many repeats must say the same before a far too good report is believed: one in twenty lies, one in four hundred twice."""
+
+UNHEARD, STUCK = 1000.0, 100.0
+"""In units of the largest absolute value of the bulk: better than this is beyond belief; better than that if places share it."""
+
+CONTRADICTED = "asked again, its place said otherwise"
+BEYOND_BELIEF = "better than all others by orders of magnitude, as a fault would be"
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What repeats and the scale of all others say of the reports; all masks have shape `n`."""
+
+    contradicted: Mask
+    beyond_belief: Mask
+    supported: Mask
+    unchecked: Mask
+
+    @classmethod
+    def none(cls, n: int) -> Self:
+        """Nothing is said of any report."""
+        return cls(*(np.zeros(n, dtype=bool) for _ in range(4)))
+
+    @classmethod
+    def judged(cls, X: Array, y: Array, evidence: Evidence) -> Self:
+        """The verdicts on the reports `y` (`n`, any floats) at `X` (`n x d`)."""
+        said, places = np.isfinite(y) & ~evidence.condemned, _places(X)
+        beyond = said & ~evidence.vouched & _beyond_belief(np.where(said, y, np.nan), places)
+        said = said & ~beyond
+        if said.sum() < FEWEST:
+            return replace(cls.none(len(y)), beyond_belief=beyond)
+        far, confirmed = _far_out(y, said, places, evidence)
+        against, alike = _count(said & ~far, places), _count(far, places)
+        contradicted = far & (against > 0) & (alike <= 2 * against)
+        unchecked = far & ~contradicted & (alike + against <= CONFIRMATIONS)
+        return cls(contradicted, beyond, confirmed, unchecked)
+
+    @property
+    def condemned(self) -> Mask:
+        """Which rows are not to be believed."""
+        return self.contradicted | self.beyond_belief
+
+    def added_to(self, evidence: Evidence) -> Evidence:
+        """The evidence (`n`) with these verdicts, where no person has ruled."""
+        verdict = np.where(self.condemned, -1, np.where(self.supported, 1, 0))
+        return replace(evidence, ruling=np.where(evidence.ruling == 0, verdict, evidence.ruling))
+
+    def to_ask(self, X: Array, y: Array, trusted: Mask, waiting: Array) -> Array | None:
+        """The place (`d`) of the best unchecked report that is `trusted` (`n`) so far; None if there is none, or it is asked."""
+        rows = np.flatnonzero(self.unchecked & trusted)
+        rows = rows[~taken(X[rows], waiting)]
+        place: Array | None = X[rows[np.argmax(y[rows])]] if len(rows) else None
+        return place
+
+    def useless(self, y: Array) -> Mask:
+        """Which rows (`n`, boolean) tell a lie that others beyond belief tell too: a region, where a single spike is a mishap."""
+        values = y[self.beyond_belief]
+        alike = np.isclose(y[:, None], values, rtol=1e-6, atol=0.0).sum(axis=1) > 1
+        return self.beyond_belief & alike
+
+    def reason(self, row: int) -> str:
+        """Why a row is not to be believed; nothing if it is not for these reasons."""
+        return CONTRADICTED if self.contradicted[row] else BEYOND_BELIEF if self.beyond_belief[row] else ""
+
+
+class Judge:
+    """The verdicts on whatever is told, each computed once; without `verify` nothing is said of any report."""
+
+    def __init__(self, verify: bool) -> None:
+        self._verify = verify
+        self._last: tuple[Evidence, Claims] | None = None
+
+    def __call__(self, X: Array, y: Array, evidence: Evidence) -> Claims:
+        """The verdicts on the reports `y` (`n`) at `X` (`n x d`)."""
+        if not self._verify:
+            return Claims.none(len(y))
+        if self._last is None or self._last[0] is not evidence:  # which every row and ruling replaces
+            self._last = evidence, Claims.judged(X, y, evidence)
+        return self._last[1]
+
+
+def without_condemned(state: SurrogateState | None, evidence: Evidence) -> SurrogateState | None:
+    """The state once the rows that are condemned by now have no say in it."""
+    if state is not None:
+        for row in np.flatnonzero(evidence.condemned[: state.n] & np.isfinite(state.noise_inflation)):
+            state = state.with_trust(int(row), np.inf)
+    return state
+
+
+def second_look(X: Array, y: Array, trusted: Mask, waiting: Array) -> Array | None:
+    """The place (`d`) of a suspect that is worth asking again, if there is one.
+
+    It matters: its report would make it the best point, yet is no further above the trusted ones than they reach down.
+    And nothing contradicted it: no later report from the same place is trusted, and none is on its way.
+    """
+    trusted = trusted & np.isfinite(y)
+    if not trusted.any():
+        return None
+    low, high = np.min(y[trusted]), np.max(y[trusted])
+    for row in np.flatnonzero(~trusted & (y > high) & (y <= 2.0 * high - low)):
+        later = X[row + 1 :][trusted[row + 1 :]]
+        if not taken(X[[row]], np.concatenate([later, waiting]))[0]:
+            place: Array = X[row]
+            return place
+    return None
+
+
+def bulk(values: Array, share: float = BULK, width: float = 0.0) -> tuple[float, float]:
+    """The ends of the bulk of `values` (`n`, finite, at least one): the shortest interval with that share of them, grown.
+
+    It grows by what follows within `REACH` of its own width, or of the `width` that is known otherwise.
+    """
+    ordered = np.sort(values)
+    n, count = len(ordered), math.ceil(share * len(ordered))
+    while count < n and np.min(ordered[count - 1 :] - ordered[: n - count + 1]) == 0.0:
+        count += 1  # most say exactly the same: there is no width yet
+    first = int(np.argmin(ordered[count - 1 :] - ordered[: n - count + 1]))
+    last = first + count - 1
+    while True:
+        reach = REACH * max(width, ordered[last] - ordered[first])
+        up = last + 1 < n and ordered[last + 1] - ordered[last] <= reach
+        down = first > 0 and ordered[first] - ordered[first - 1] <= reach
+        if not (up or down):
+            return float(ordered[first]), float(ordered[last])
+        last, first = last + up, first - down
+
+
+def _beyond_belief(y: Array, places: Rows) -> Mask:
+    """Which rows (`n`, boolean) are better than half of all places by orders of magnitude; `y` is NaN where nothing was said."""
+    _, first = np.unique(places[np.isfinite(y)], return_index=True)
+    if len(first) < FEWEST_PLACES:
+        return np.zeros(len(y), dtype=bool)
+    low, high = bulk(y[np.isfinite(y)][first], 0.5)
+    better, scale = np.nan_to_num(y, nan=high) - high, max(abs(low), abs(high))
+    if not (better > STUCK * scale).any():
+        return np.zeros(len(y), dtype=bool)
+    shared = np.array([len(np.unique(places[np.isclose(y, value, rtol=1e-6, atol=0.0)])) > 1 for value in y])
+    return (better > UNHEARD * scale) | (shared & (better > STUCK * scale))
+
+
+def _far_out(y: Array, said: Mask, places: Rows, evidence: Evidence) -> tuple[Mask, Mask]:
+    """Which rows (`n`, boolean) lie beyond the bulk, and which were as good but are confirmed by others at their place.
+
+    The bulk reaches to whatever is confirmed, so that a group of honest rows is asked once. A bad report may be true and yet no
+    measure of the others: how much it counts is left to the model.
+    """
+    first = bulk(y[said][:SETTLING])  # a search settles, and the first values that were tried are no lies for that
+    low, high = bulk(y[said], width=first[1] - first[0])
+    sure, top = said & evidence.vouched, high
+    while True:
+        ends = min(low, np.min(y[sure], initial=low)), max(high, np.max(y[sure], initial=high))
+        reach = REACH * (ends[1] - ends[0]) if sure.any() else 0.0
+        far = said & ~sure & ((y < ends[0] - reach) | (y > ends[1] + reach))
+        more = far & _confirmed(y, far, places, (low, high))
+        if not more.any():
+            return far, sure & (y > top) & ~evidence.vouched
+        sure = sure | more
+
+
+def _confirmed(y: Array, far: Mask, places: Rows, ends: tuple[float, float]) -> Mask:
+    """Which far rows (`n`, boolean) enough others at their place agree with: two on a good one, one on a bad one."""
+    low, high = ends
+    here = far[:, None] & far & (places[:, None] == places)
+    said = np.where(far, y, 0.0)
+    agree = here & (np.abs(said[:, None] - said) <= np.maximum(high - low, 0.1 * np.abs(said - high))[:, None])
+    return agree.sum(axis=1) >= np.where(said > high, 1 + CONFIRMATIONS, 2)
+
+
+def _places(X: Array) -> Rows:
+    """The number of its place of every row (`n`): equal rows of `X` share one."""
+    return np.unique(X + 0.0, axis=0, return_inverse=True)[1].reshape(-1)
+
+
+def _count(mask: Mask, places: Rows) -> Rows:
+    """How many rows of the mask share the place of every row (`n`)."""
+    return np.bincount(places, weights=mask, minlength=int(places.max()) + 1)[places].astype(int)

@@ -1,0 +1,89 @@
+"""Who reports lies: what share of each reporter's reports are lies, learned beside that of all others.
+
+    l_i    log q(z_i) - log t(z_i | the trusted rows without it): how much likelier row i is as a lie (see `rcgp.score`)
+    L_r(s) prod over the rows of reporter r of (1 - s + s exp(l_i)), for a share s of lies with a Beta prior
+    own    integral of L_r over the prior; shared: the same over what all other rows make of the prior
+
+A reporter is *bad* when its own share explains its rows `PROOF` times better than the share of all others does, and is larger.
+Its rows are lies with probability p_i, and the model moves towards what they say 1 - p_i of the way that it would:
+
+    J_i = (1 + p_i v_i / sigma^2) / (1 - p_i)     p_i = odds of r's share times exp(l_i), as a probability
+
+with v_i the variance that is left at row i without it. So a report that others confirm keeps its weight, one that they contradict
+loses it, and one that nobody can check counts as far as its reporter does.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from scipy.special import expit, logit, logsumexp
+from scipy.stats import beta
+
+from rcgp.gaussian import Array, Mask, Rows
+from rcgp.score import SHARE_PRIOR, log_lie, log_student
+
+SHARES = (np.arange(100) + 0.5) / 100
+PROOF = 10.0
+"""How many times better a share of its own must explain a reporter's rows before the reporter is bad."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """Which rows (`n`, boolean) come from a bad reporter, and the log odds of that reporter's share of lies (`n`)."""
+
+    bad: Mask
+    log_odds: Array
+
+    @classmethod
+    def clean(cls, n: int) -> Self:
+        """Nobody is known to lie."""
+        return cls(np.zeros(n, dtype=bool), np.zeros(n))
+
+    @classmethod
+    def of(cls, likelier: Array, reporter: Rows) -> Self:
+        """From l (the first rows, those that can be judged) and who reported each row (`n`; -1: unknown)."""
+        found, known = cls.clean(len(reporter)), reporter[: len(likelier)]
+        likelihood = np.log1p(np.outer(np.expm1(np.minimum(likelier, 50.0)), SHARES))
+        everybody = likelihood.sum(axis=0)
+        for who in np.unique(known[known >= 0]).tolist():
+            own = likelihood[known == who].sum(axis=0)
+            share = bad_share(own, everybody - own)
+            if share is not None:
+                found.bad[reporter == who], found.log_odds[reporter == who] = True, logit(share)
+        return found
+
+    def probability(self, likelier: Array) -> Array:
+        """p (`n`): how probably each row is a lie; 0 for those of reporters that are not bad."""
+        return np.where(self.bad, expit(self.log_odds + likelier), 0.0)
+
+
+def bad_share(own: Array, others: Array) -> float | None:
+    """The share of lies of a reporter, from the log likelihoods of its rows and of all others over `SHARES`, if it is bad."""
+    prior = beta.logpdf(SHARES, *SHARE_PRIOR)
+    prior -= logsumexp(prior)
+    rest = prior + others - logsumexp(prior + others)
+    proof = logsumexp(prior + own) - logsumexp(rest + own)
+    mine, theirs = _mean_share(prior + own), _mean_share(rest)
+    return mine if proof > math.log(PROOF) and mine > theirs else None
+
+
+def _mean_share(log_density: Array) -> float:
+    return float(np.exp(log_density - logsumexp(log_density)) @ SHARES)
+
+
+def likelier_a_lie(z: Array, expected: Array, variance: Array) -> Array:
+    """l of every row (`n`) that says `z` where `expected` +- root of `variance` was; 0 of a row without a value."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        honest = log_student((z - expected) ** 2 / variance) - 0.5 * np.log(variance)
+        return np.where(np.isfinite(z), np.nan_to_num(log_lie(z) - honest, nan=0.0), 0.0)
+
+
+def inflation(p: Array, latent: Array, noise: Array) -> Array:
+    """J of rows (`n`) that are lies with probability `p`, where the variance `latent` is left without them."""
+    with np.errstate(divide="ignore"):
+        inflated: Array = (1.0 + p * latent / noise) / (1.0 - p)
+    return inflated

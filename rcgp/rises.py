@@ -1,0 +1,211 @@
+"""Where a trial that was stopped on its way would have ended, how sure that is, and what its own curve says of its last report.
+
+    end(x) = y + sum over the steps that are left of D_k,    D_k = rise from one level of the budget to the next
+
+Notation
+    r        share of the full budget, in (0, 1]; levels r_k = 1, 2/3, 1/3, 1/9, ... (`LEVELS`)
+    y_k      value of a curve at level k, interpolated in log r
+    D_k      y_k - y_k+1, one row of a surrogate of its own for every trial that passed both levels: a smooth function of x and
+             of y_k+1, robust as the objective's own model is. So what the scheduler selected is an input, not a bias
+    S_k      prior deviation of D_k: that of the rows, at least `doubt` deviations of the objective. Where nobody went on, a rise
+             like everybody's is a guess
+
+A trial becomes one row at the full budget, so a model of n trials costs what it does without curves. Errors of neighbours are
+correlated, for they share D_k. The row sums of |covariance| bound it from above as a diagonal (the difference is diagonally
+dominant): twenty stopped neighbours are never surer of their common rise than one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from rcgp.evidence import Evidence
+from rcgp.gaussian import KERNELS, Array, Mask, Rows, squared_distance
+from rcgp.state import SurrogateState, from_json_numbers, to_json_numbers
+from rcgp.surrogates import Surrogate
+from rcgp.weights import SUSPECT_WEIGHT
+from rcgp.witness import out_of_line
+
+LEVELS = np.array([1.0, 2 / 3, *(3.0**-k for k in range(1, 9))])
+"""Shares of the budget at which curves are compared, from the end backwards."""
+
+SAME_LEVEL = 1e-6
+"""Relative distance within which a report is at a level."""
+
+Steps = dict[int, SurrogateState]
+"""What the surrogates of the rises D_k have learned, by k."""
+
+
+@dataclass(frozen=True)
+class Completed:
+    """Trials at the full budget: where they end (`n`) and with what standard error.
+
+    `support` says how far its own curve supports a trial's last report, `jump` by how much the report leaves it (`n` each).
+    """
+
+    y: Array
+    error: Array
+    support: Array
+    jump: Array
+    steps: Steps
+
+    def to_data(self) -> dict[str, Any]:
+        """Plain data that strict JSON can hold."""
+        columns = {name: to_json_numbers(getattr(self, name)) for name in ("y", "error", "support", "jump")}
+        return {**columns, "steps": {str(k): state.to_data() for k, state in self.steps.items()}}
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        """What `to_data` wrote."""
+        y, error, support, jump = (from_json_numbers(data[name]) for name in ("y", "error", "support", "jump"))
+        steps = {int(k): SurrogateState.from_data(state) for k, state in data["steps"].items()}
+        return cls(y, error, support, jump, steps)
+
+
+@dataclass(frozen=True)
+class _Rise:
+    """One step: which trials passed it, the inputs (`m x (d + 1)`) and rises (`m`) of its surrogate, and its state."""
+
+    rows: Rows
+    inputs: Array
+    rise: Array
+    state: SurrogateState | None
+    weight: Array
+    residual: Array
+
+    def predicted(self, inputs: Array, kernel: str, least: float) -> tuple[Array, Array, Array]:
+        """Mean (`m`), covariance (`m x m`) and noise variance (`m`) of rises at `inputs`; their prior deviation is `least`."""
+        m = len(inputs)
+        if self.state is None:
+            mean = float(np.median(self.rise)) if len(self.rise) else 0.0
+            return np.full(m, mean), np.full((m, m), least**2), np.zeros(m)
+        posterior, scaling = self.state.posterior(self.inputs, self.rise, kernel), self.state.scaling
+        cross, _ = KERNELS[kernel](squared_distance(inputs, posterior.X, posterior.lengthscale))
+        prior, _ = KERNELS[kernel](squared_distance(inputs, inputs, posterior.lengthscale))
+        covariance = max(scaling.deviation, least) ** 2 * (prior - cross @ posterior.inverse @ cross.T)
+        noise = np.full(m, posterior.noise * scaling.deviation**2)
+        return scaling.to_units(cross @ posterior.alpha), covariance, noise
+
+
+@dataclass(frozen=True)
+class Rises:
+    """All steps, from the last to the first, and the coordinate of the values they start from."""
+
+    steps: Sequence[_Rise]
+    place: Place
+
+
+@dataclass(frozen=True)
+class RiseModel:
+    """Completes curves by what others did from there on; `surrogate` models the rise of every step."""
+
+    surrogate: Surrogate
+    doubt: float = 0.1
+    fewest: int = 3
+
+    def complete(self, X: Array, levels: Array, reached: Array, y: Array, previous: Steps | None) -> Completed:
+        """Trials at `X` (`n x d`) with values at the `levels` (`n x k`), which stand at `y` with a share `reached` (`n` each)."""
+        rises = self.learned(X, levels, y, reached.min(initial=1.0), previous or {}, more=True)
+        doubts = self._doubts(levels, rises.steps)
+        reached, y = np.where(doubts.by > 0, LEVELS[doubts.by], reached), np.where(doubts.by > 0, doubts.value, y)
+        ends, variance = self.continued(X, reached, y, rises)
+        steps = {k: rise.state for k, rise in enumerate(rises.steps) if rise.state is not None}
+        return Completed(ends, np.sqrt(variance + doubts.error**2), doubts.support, doubts.jump, steps)
+
+    def learned(self, X: Array, levels: Array, y: Array, lowest: float, known: Steps, *, more: bool) -> Rises:
+        """The rises of trials at `X` (`n x d`) with values at `levels` (`n x k`), `y` at last, from the `lowest` share upwards.
+
+        Steps are as `known`, or know what is new if `more`. Two below the lowest stand witness.
+        """
+        place, count = Place.of(y), int((lowest * (1 + SAME_LEVEL) < LEVELS).sum()) + 2
+        steps = range(min(count, len(LEVELS) - 1))
+        return Rises([self._rise(k, X, levels, place, known.get(k), more or k not in known) for k in steps], place)
+
+    def _rise(self, k: int, X: Array, levels: Array, place: Place, known: SurrogateState | None, more: bool) -> _Rise:
+        """The rows of the step from level k + 1 to level k, and what is learned from them."""
+        rise = levels[:, k] - levels[:, k + 1]
+        rows = np.flatnonzero(np.isfinite(rise))
+        inputs = np.column_stack([X[rows], place(levels[rows, k + 1])])
+        weight, residual = out_of_line(inputs, rise[rows])
+        state = None if known is None else known.afresh()
+        if more and len(rows) >= self.fewest:
+            # a rise that is out of line is no surer than it is far out
+            evidence = replace(Evidence.none(len(rows)), error=np.where(weight < SUSPECT_WEIGHT, np.abs(residual), 0.0))
+            state = self.surrogate.update(inputs, rise[rows], state, evidence)
+        return _Rise(rows, inputs, rise[rows], state, weight, residual)
+
+    def _doubts(self, levels: Array, rises: Sequence[_Rise]) -> _Doubts:
+        """What curves say of the last reports: a step that is doubted, after one that is not, is a last report that lies."""
+        weight, residual = np.full(levels.shape, np.nan), np.full(levels.shape, np.nan)
+        for k, rise in enumerate(rises):
+            weight[rise.rows, k], residual[rise.rows, k] = rise.weight, rise.residual
+        doubts = _Doubts.none(len(levels))
+        for i in np.flatnonzero((weight < SUSPECT_WEIGHT).any(axis=1)):
+            k = int(np.flatnonzero(np.isfinite(weight[i]))[0])
+            if weight[i, k] < SUSPECT_WEIGHT:
+                doubts.note(int(i), k, levels[i], weight[i], residual[i])
+        return doubts
+
+    def continued(self, X: Array, reached: Array, y: Array, rises: Rises) -> tuple[Array, Array]:
+        """Where trials end that stand at `y` with a share `reached` of the budget, and the variance of it (`n` each)."""
+        reached, y, variance = reached.copy(), y.copy(), np.zeros(len(y))
+        steps, place = rises.steps, rises.place
+        for k in reversed(range(len(steps))):
+            left: Mask = (reached < LEVELS[k] * (1 - SAME_LEVEL)) & np.isfinite(y)
+            if not left.any():
+                continue
+            share = np.log(LEVELS[k] / reached[left]) / np.log(LEVELS[k] / LEVELS[k + 1])
+            inputs = np.column_stack([X[left], place(y[left])])
+            mean, covariance, noise = steps[k].predicted(inputs, self.surrogate.kernel, self.doubt * place.spread)
+            y[left] += share * mean
+            variance[left] += (np.abs(covariance) * np.sqrt(np.outer(share, share))).sum(axis=1) + share * noise
+            reached[left] = LEVELS[k]
+        return y, variance
+
+
+@dataclass
+class _Doubts:
+    """What the curves say of last reports (`n` each); `by` is the level to go on from instead, 0: the last report stands."""
+
+    by: Rows
+    value: Array
+    support: Array
+    jump: Array
+    error: Array
+
+    @classmethod
+    def none(cls, n: int) -> Self:
+        return cls(np.zeros(n, dtype=int), np.zeros(n), np.ones(n), np.zeros(n), np.zeros(n))
+
+    def note(self, i: int, k: int, levels: Array, weight: Array, residual: Array) -> None:
+        """Trial i's last step, to level k, is doubted."""
+        if not np.isfinite(weight[k + 1]):  # one of two reports lies, and nobody says which
+            self.error[i] = abs(residual[k])
+        elif weight[k + 1] >= SUSPECT_WEIGHT or residual[k] * residual[k + 1] > 0.0:
+            self.by[i], self.value[i] = k + 1, levels[k + 1]
+            self.support[i], self.jump[i] = weight[k], residual[k]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Values as a coordinate between 0 and 1: where they are among all, whatever the scale."""
+
+    middle: float
+    spread: float
+
+    @classmethod
+    def of(cls, values: Array) -> Self:
+        """By median and quartiles of what is finite, which no lie moves far."""
+        finite = values[np.isfinite(values)]
+        if not len(finite):
+            return cls(0.0, 1.0)
+        low, middle, high = np.quantile(finite, [0.25, 0.5, 0.75])
+        return cls(float(middle), float(high - low) / 1.349 or float(np.std(finite)) or 1.0)
+
+    def __call__(self, values: Array) -> Array:
+        squashed: Array = 0.5 + 0.5 * np.tanh((np.nan_to_num(values) - self.middle) / (2.0 * self.spread))
+        return squashed

@@ -1,0 +1,135 @@
+"""The answer at the end: what is handed over, what it rests on, and which report is asked for again."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rcgp import Optimizer, make_optimizer
+
+TOP = 0.9
+
+
+def bump(x: float) -> float:
+    """A hill at 0.3 and a higher one at `TOP`."""
+    return math.exp(-(((x - 0.3) / 0.12) ** 2)) + 2.0 * math.exp(-(((x - TOP) / 0.12) ** 2))
+
+
+def told(reports: list[tuple[float, float]], algorithm: str = "a2-rcgp-ucb") -> Optimizer:
+    """An optimizer that was told these, with an update after each."""
+    optimizer = make_optimizer(algorithm, 1, seed=0, n_initial=5)
+    for x, y in reports:
+        optimizer.update()
+        optimizer.tell(np.array([x]), y)
+    optimizer.update()
+    return optimizer
+
+
+def grid() -> list[tuple[float, float]]:
+    return [(x, bump(x)) for x in np.linspace(0.0, 1.0, 21).tolist()]
+
+
+def test_the_recommendation_says_what_it_rests_on() -> None:
+    found = told([*grid(), (TOP, bump(TOP)), (TOP, bump(TOP) + 0.01)]).recommendation()
+    assert found.mean == pytest.approx(2.0, abs=0.05)
+    assert found.support >= 3
+    assert not found.unsupported
+    assert found.std < 0.1
+    assert found.probability_best > 0.9
+
+
+def test_it_is_the_row_that_recommend_hands_over_and_nothing_changes_by_looking() -> None:
+    optimizer = told(grid())
+    before = optimizer.state_dict()
+    assert optimizer.recommendation().index == optimizer.recommend()
+    optimizer.to_confirm()
+    assert optimizer.state_dict() == before
+
+
+def test_an_answer_that_rests_on_one_report_says_so() -> None:
+    # nobody else was near the higher hill
+    reports = [(x, y) for x, y in grid() if x < 0.6]
+    found = told([*reports, (TOP, 1.6)]).recommendation()
+    assert (found.index, found.support) == (len(reports), 1)
+    assert found.unsupported
+
+
+def test_before_there_is_a_model_the_highest_report_is_handed_over_without_a_probability() -> None:
+    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=5)
+    with pytest.raises(ValueError, match="Nothing was told yet"):
+        optimizer.recommendation()
+    assert optimizer.to_confirm() is None
+    optimizer.tell(np.array([0.2]), 1.0)
+    optimizer.tell(np.array([0.4]), 3.0)
+    found = optimizer.recommendation()
+    assert (found.index, found.mean, found.support) == (1, 3.0, 1)
+    assert math.isnan(found.probability_best)
+
+
+def test_a_believed_lie_that_hides_the_best_place_is_asked_for_again_until_the_answer_is_right() -> None:
+    # the first report from the higher hill was a plausible lie: nothing contradicts it, and nobody goes there again
+    reports = [(x, y) for x, y in grid() if x < 0.82 and round(20 * x) % 2 == 0]
+    optimizer = told([*reports, (TOP, 0.0), *[(0.3, bump(0.3))] * 6])
+    assert abs(float(optimizer.state_dict()["X"][optimizer.recommend()][0]) - TOP) > 0.1
+    for _ in range(8):
+        row = optimizer.to_confirm(3)
+        assert row is not None
+        x = float(optimizer.state_dict()["X"][row][0])
+        optimizer.tell(np.array([x]), bump(x))
+        optimizer.update()
+    found = optimizer.recommendation()
+    assert optimizer.state_dict()["X"][found.index][0] == TOP
+    assert found.mean == pytest.approx(2.0, abs=0.2)
+    assert not found.unsupported
+
+
+def test_what_is_pending_is_not_asked_for_again() -> None:
+    optimizer = told(grid())
+    X = np.array(optimizer.state_dict()["X"])
+    row = optimizer.to_confirm()
+    assert row is not None
+    other = optimizer.to_confirm(pending=X[[row]])
+    assert other is not None
+    assert X[other] != X[row]
+    assert optimizer.to_confirm(pending=X) is None
+    with pytest.raises(ValueError, match="candidates must be at least 1, got 0"):
+        optimizer.to_confirm(0)
+
+
+def test_two_agreeing_lies_are_not_handed_over_against_one_truth() -> None:
+    optimizer = told([*grid(), (0.5, 2.6), (0.5, 2.6), (0.5, 2.6)])
+    assert optimizer.state_dict()["X"][optimizer.recommend()][0] == pytest.approx(TOP)
+
+
+def test_a_condemned_row_is_neither_handed_over_nor_asked_for_again() -> None:
+    optimizer = told(grid())
+    best = optimizer.recommend()
+    optimizer.rule(best, "lie")
+    assert optimizer.recommendation().index != best
+    assert optimizer.to_confirm() != best
+
+
+def lied_to(lies: int, trials: int, *, look_again: bool) -> float:
+    """What is handed over after a search in which the first so many reports from around the higher hill were plausible lies."""
+    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=4, look_again=look_again)
+    rng, told_lies = np.random.default_rng(0), 0
+    for _ in range(trials):
+        x = float(optimizer.ask()[0])
+        y = (
+            math.exp(-(((x - 0.3) / 0.15) ** 2))
+            + 2.0 * math.exp(-(((x - 0.95) / 0.1) ** 2))
+            + 0.02 * rng.standard_normal()
+        )
+        if abs(x - 0.95) < 0.15 and told_lies < lies:
+            y, told_lies = 0.1, told_lies + 1
+        optimizer.tell(np.array([x]), y)
+    return float(optimizer.state_dict()["X"][optimizer.recommend()][0])
+
+
+def test_a_settled_search_that_looks_again_is_not_stuck_for_ever() -> None:
+    assert lied_to(1, 60, look_again=False) == pytest.approx(0.3, abs=0.02)
+    assert lied_to(1, 60, look_again=True) == pytest.approx(0.95, abs=0.02)
+
+
+def test_nor_if_the_same_place_is_lied_about_again_and_again() -> None:
+    assert lied_to(3, 100, look_again=True) == pytest.approx(0.95, abs=0.02)

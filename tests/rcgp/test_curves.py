@@ -1,0 +1,136 @@
+"""Learning curves at the public interface: rows at a share of the budget, witnesses, and the same as before without curves."""
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from rcgp import Optimizer, make_optimizer
+from rcgp.curves import Curve
+from rcgp.rises import LEVELS
+from rcgp.witness import out_of_line, remarks
+from tests.rcgp.problems import peak
+
+SHARES = (1 / 27, 1 / 9, 1 / 3, 2 / 3, 1.0)
+
+
+def curve(x: np.ndarray, rng: np.random.Generator) -> list[tuple[float, float]]:
+    """Reaches the peak at the end, from below: fast far from it, slowly near it."""
+    end = peak(x)
+    return [(r, end * r ** (0.2 + 0.5 * end) + 0.01 * rng.standard_normal()) for r in SHARES]
+
+
+def told(n: int, stop: int = 3, lies: tuple[int, ...] = (), seed: int = 0) -> Optimizer:
+    """An optimizer that knows `n` trials, of which only every `stop`-th ran in full; some finals are lies."""
+    optimizer, rng = make_optimizer("a2-rcgp-ucb", 2, seed=seed, n_initial=4), np.random.default_rng(seed)
+    for number in range(n):
+        x = optimizer.ask()
+        points = curve(x, rng)[: len(SHARES) if number % stop == 0 else 1 + number % 3]
+        if number in lies:
+            points[-1] = (1.0, 0.2 if points[-1][1] > 0.5 else 0.9)
+        optimizer.tell(x, points[-1][1], resource=points[-1][0], curve=points[:-1])
+    return optimizer
+
+
+@pytest.mark.parametrize("name", ["gp-ucb", "a2-rcgp-ucb", "student-t-ucb"])
+def test_with_one_resource_level_it_is_the_model_without(name: str) -> None:
+    plain, levelled = (make_optimizer(name, 2, seed=1, n_initial=4) for _ in range(2))
+    for _ in range(12):
+        x = plain.ask()
+        np.testing.assert_array_equal(levelled.ask(), x)
+        plain.tell(x, peak(x))
+        levelled.tell(x, peak(x), resource=1.0)
+    assert plain.state_dict() == levelled.state_dict()
+
+
+def test_trials_that_were_stopped_are_believed_where_they_would_have_ended() -> None:
+    optimizer = told(24)
+    assert np.abs(optimizer._X[optimizer.recommend()] - 0.7).max() < 0.1
+    expected = optimizer.posterior(optimizer._X).mean
+    ends = np.array([peak(x) for x in optimizer._X])
+    stopped = np.array([c.resource[-1] < 1.0 for c in optimizer._curves._rows])
+    reported = optimizer._y
+    assert np.abs(expected - ends)[stopped].mean() < 0.5 * np.abs(reported - ends)[stopped].mean()
+
+
+def test_a_final_value_that_leaves_its_own_curve_is_a_suspect_even_in_range() -> None:
+    lies = (12, 17, 21, 25, 30, 33)  # more than the budget of the values' own model
+    optimizer = told(36, stop=1, lies=lies)
+    assert {suspect.index for suspect in optimizer.suspects()} == set(lies)
+    assert all("leaves its own curve" in optimizer.remarks()[lie] for lie in lies)
+
+
+def test_a_restored_optimizer_goes_on_exactly() -> None:
+    optimizer, twin = told(15), make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=4)
+    twin.load_state_dict(optimizer.state_dict())
+    np.testing.assert_array_equal(twin.weights(), optimizer.weights())
+    for _ in range(3):
+        x = optimizer.ask()
+        np.testing.assert_array_equal(twin.ask(), x)
+        for each in (optimizer, twin):
+            each.tell(x, 0.5 * peak(x), resource=1 / 9, curve=[(1 / 27, 0.3 * peak(x))])
+
+
+def test_promise_is_high_for_the_best_and_low_for_those_far_behind() -> None:
+    optimizer = told(24)
+    near, far = np.array([0.7, 0.7]), np.array([0.05, 0.05])
+    rng = np.random.default_rng(5)
+    assert optimizer.promise(near, curve(near, rng)[:4]) > 0.05
+    assert optimizer.promise(far, curve(far, rng)[:4]) < 0.005
+
+
+def test_curves_are_interpolated_at_the_levels_they_reach() -> None:
+    levels = Curve.of([(0.1, 1.0), (0.5, 2.0)]).at_levels()
+    assert math.isnan(levels[0])
+    assert math.isnan(levels[1])
+    between = 1.0 + math.log(LEVELS[2] / 0.1) / math.log(5.0)
+    assert levels[2] == pytest.approx(between)
+    assert np.isnan(levels[4:]).all()
+    with pytest.raises(ValueError, match=r"share of the full budget in \(0, 1\], got 1.5"):
+        Curve.of([(1.5, 0.0)])
+
+
+def test_rises_are_compared_with_their_neighbours() -> None:
+    """Slow learners of one region rise more than others, and are in line; the same rise elsewhere is not."""
+    rng = np.random.default_rng(0)
+    inputs = rng.random((60, 2))
+    rise = np.where(inputs[:, 0] > 0.7, 0.8, 0.1) + 0.01 * rng.standard_normal(60)
+    weight, _ = out_of_line(inputs, rise)
+    far = int(np.argmin(inputs[:, 0]))
+    assert (weight[np.abs(inputs[:, 0] - 0.7) > 0.25] == 1.0).all()
+    rise[far] = 0.8
+    weight, residual = out_of_line(inputs, rise)
+    assert weight[far] < 0.5
+    assert residual[far] == pytest.approx(0.7, abs=0.1)
+
+
+def test_what_is_peculiar_is_said_in_words() -> None:
+    found = remarks([(0.1, 0.2, 0.3), (0.5, 0.5, 0.5), (0.1, 0.2, 0.3), (0.1, 0.2), (0.1, 0.2)])
+    assert found == {
+        1: "its curve stands still at 0.5",
+        2: "its curve is that of row 0 to the last digit",
+    }
+
+
+@pytest.mark.slow
+def test_three_rows_a_trial_cost_at_most_three_times_as_much() -> None:
+    """A suggestion with 300 trials, with curves of three rows each and without."""
+    rng = np.random.default_rng(0)
+    X = rng.random((300, 2))
+    curves = [[p for p in curve(x, rng) if p[0] in (1 / 9, 1 / 3, 1.0)] for x in X]
+    seconds = []
+    for with_curves in (False, True):
+        optimizer = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=4)
+        for number, (x, points) in enumerate(zip(X, curves, strict=True)):
+            optimizer.tell(x, points[-1][1], curve=points[:-1] if with_curves else ())
+            if number % 20 == 19:
+                optimizer.update()
+        optimizer.ask()
+        started = time.perf_counter()
+        for _ in range(5):
+            x = optimizer.ask()
+            points = curve(x, rng)
+            optimizer.tell(x, points[-1][1], curve=points[1:3] if with_curves else ())
+        seconds.append(time.perf_counter() - started)
+    assert seconds[1] < 3.0 * seconds[0], seconds

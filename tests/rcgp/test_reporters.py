@@ -1,0 +1,80 @@
+"""A reporter's share of lies is learned, and its rows are doubted sooner; where nobody is bad nothing changes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from rcgp import Optimizer, make_optimizer
+from rcgp.reporters import Records, inflation, likelier_a_lie
+
+HONEST, LIE = -4.0, 6.0
+
+
+def search(lies: dict[int, float], *, knows: bool, reporters: int = 4) -> Optimizer:
+    """32 points of a smooth objective, reported in turn; some reports are off by so much."""
+    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=4)
+    rng = np.random.default_rng(3)
+    for number, x in enumerate(rng.random(32)):
+        optimizer.update()
+        y = math.sin(6.0 * x) + 0.02 * rng.standard_normal() + lies.get(number, 0.0)
+        optimizer.tell(np.array([x]), y, reporter=f"node-{number % reporters}" if knows else None)
+    optimizer.update()
+    return optimizer
+
+
+def test_who_lies_more_often_than_the_others_is_bad_and_only_that_one() -> None:
+    reporter = np.arange(40) % 4
+    likelier = np.where((reporter == 2) & (np.arange(40) < 24), LIE, HONEST)
+    found = Records.of(likelier, reporter)
+    assert np.array_equal(found.bad, reporter == 2)
+    share = 1.0 / (1.0 + math.exp(-found.log_odds[2]))
+    assert 0.3 < share < 0.7, "six of ten, held back by what is usual"
+
+
+@pytest.mark.parametrize("lies", [0, 1, 8])
+def test_lies_that_everybody_tells_make_nobody_bad(lies: int) -> None:
+    likelier = np.full(40, HONEST)
+    likelier[:lies] = LIE
+    assert not Records.of(likelier, np.arange(40) % 4).bad.any()
+
+
+def test_rows_of_unknown_reporters_are_never_bad_but_count_as_the_others() -> None:
+    likelier = np.where(np.arange(40) < 8, LIE, HONEST)
+    reporter = np.where(np.arange(40) < 8, 0, -1)
+    assert np.array_equal(Records.of(likelier, reporter).bad, reporter == 0)
+    assert not Records.of(likelier, -1 - reporter).bad[reporter == 0].any()
+
+
+def test_the_model_goes_the_honest_share_of_the_way() -> None:
+    p, latent, noise = np.array([0.0, 0.4, 1.0]), np.array([0.7, 0.7, 0.7]), np.full(3, 0.02)
+    gain = latent / (latent + noise * inflation(p, latent, noise))
+    assert gain == pytest.approx((1.0 - p) * latent / (latent + noise))
+
+
+def test_a_report_without_a_value_says_nothing_of_its_reporter() -> None:
+    said = likelier_a_lie(np.array([math.nan, math.inf, 0.0]), np.zeros(3), np.ones(3))
+    assert said[0] == said[1] == 0.0
+    assert said[2] < 0.0
+
+
+def test_with_honest_reporters_knowing_them_changes_nothing_bit_for_bit() -> None:
+    for lies in ({}, {9: 5.0}):
+        known, unknown = search(lies, knows=True), search(lies, knows=False)
+        assert np.array_equal(known.weights(), unknown.weights())
+        assert np.array_equal(known.ask(), unknown.ask())
+
+
+def test_small_lies_of_a_bad_reporter_are_doubted_that_pass_from_others() -> None:
+    large = dict.fromkeys((5, 9, 13, 17), 4.0)
+    known, unknown = (search(large | {29: 0.12}, knows=knows).weights() for knows in (True, False))
+    assert known[29] < unknown[29] == 1.0
+    honest = [number for number in range(32) if number % 4 != 1]
+    assert known[honest].min() == 1.0
+
+
+def test_a_ruling_stands_above_the_record() -> None:
+    optimizer = search(dict.fromkeys((5, 9, 13, 17), 4.0) | {29: 0.12}, knows=True)
+    optimizer.rule(29, "true")
+    optimizer.update()
+    assert optimizer.weights()[29] == 1.0
