@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass, field
 from numbers import Real
 from traceback import format_exception_only
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,7 +18,7 @@ class AdversaryError(RuntimeError):
     """A policy that raised, or whose answer is neither None nor a corrupted report."""
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether `value` is a real number, as Python or NumPy spell it; NaN and infinities are, True and "1" are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
@@ -54,6 +54,10 @@ class Query:
     optimum: Point | None
     incumbent: Point
     """Where the best true value so far was seen; this trial included."""
+    reporter: int = 0
+    """The machine that evaluates it, of those a policy with `reporters` stands for."""
+    earlier: tuple[float, ...] = ()
+    """The true values of the trials before it."""
 
 
 @runtime_checkable
@@ -75,6 +79,7 @@ class Adversary:
     optimum: Point | None = None
     _answers: dict[int, Report] = field(default_factory=dict, init=False)
     _incumbent: tuple[Point, float] | None = field(default=None, init=False)
+    _earlier: list[float] = field(default_factory=list, init=False)
 
     @property
     def spent(self) -> int:
@@ -86,21 +91,27 @@ class Adversary:
         """How many trials may be corrupted in all."""
         return self.budget.allowance(self.trials, self.trials)
 
-    def report(self, number: int, x: ArrayLike, y_true: float, rng: np.random.Generator) -> Report:
-        """The answer for corruptible trial `number`: decided once, then remembered."""
+    @property
+    def reporters(self) -> int:
+        """How many machines its policy stands for; 0 where it asks for none."""
+        return int(getattr(self.policy, "reporters", 0))
+
+    def report(self, number: int, x: ArrayLike, y_true: float, rng: np.random.Generator, reporter: int = 0) -> Report:
+        """The answer for corruptible trial `number`, evaluated by `reporter`: decided once, then remembered."""
         if number < 0:
             raise ValueError(f"Trial numbers count from 0, got {number}.")
         if number not in self._answers:
-            query = self._query(number, np.asarray(x, dtype=np.float64), float(y_true))
+            query = self._query(number, np.asarray(x, dtype=np.float64), float(y_true), reporter)
             self._answers[number] = self._decide(query, rng)
+            self._earlier.append(query.y)
         return self._answers[number]
 
-    def _query(self, number: int, x: Point, y: float) -> Query:
+    def _query(self, number: int, x: Point, y: float, reporter: int) -> Query:
         if self.optimum is not None and x.shape != self.optimum.shape:
             raise ValueError(f"x has shape {x.shape}, but the optimum has shape {self.optimum.shape}.")
         if self._incumbent is None or y > self._incumbent[1] or math.isnan(self._incumbent[1]):
             self._incumbent = (x.copy(), y)
-        return Query(number, self.trials, x, y, self.optimum, self._incumbent[0])
+        return Query(number, self.trials, x, y, self.optimum, self._incumbent[0], reporter, tuple(self._earlier))
 
     def _decide(self, query: Query, rng: np.random.Generator) -> Report:
         if self.spent >= self.budget.allowance(query.number + 1, self.trials):

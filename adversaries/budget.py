@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Protocol
 
-DEFAULT_BUDGET: dict[str, Any] = {"alpha": "1/3"}
+DEFAULT_BUDGET: Mapping[str, str] = {"alpha": "1/3"}
 """The paper's: floor(T^(1/3)) corruptions in total."""
 
 
@@ -58,7 +58,7 @@ def floor_power(base: int, alpha: Fraction) -> int:
     return n
 
 
-def parse_budget(spec: Any) -> Budget:
+def parse_budget(spec: object) -> Budget:
     """The budget a plain value stands for: 5, {"alpha": "1/3"} or {"alpha": 0.5, "unlocked": True}."""
     if isinstance(spec, int):
         return Count(spec)
@@ -67,7 +67,7 @@ def parse_budget(spec: Any) -> Budget:
     return Power(_fraction(spec["alpha"]), spec.get("unlocked", False))
 
 
-def _fraction(alpha: Any) -> Fraction:
+def _fraction(alpha: str | float | Fraction) -> Fraction:
     """`alpha` as an exact fraction, so that 0.3333333 means 1/3."""
     try:
         return Fraction(alpha).limit_denominator(1000)

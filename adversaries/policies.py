@@ -9,6 +9,7 @@ import numpy as np
 from adversaries.adversary import Point, Query, Report, is_number
 
 NON_FINITE = ("nan", "inf", "-inf")
+KINDS_OF_LIE = ("offset", "other", "frozen")
 
 
 def _lie(y: float) -> Report:
@@ -206,3 +207,47 @@ class Flip:
     def lie(self, query: Query, rng: np.random.Generator) -> Report:
         """The mirror image of the truth."""
         return _lie(2 * self.center - query.y)
+
+
+@dataclass(frozen=True)
+class BadReporter:
+    """Of `reporters` machines the share `bad` lies, each time with probability `rate`; the others are honest.
+
+    The `kind` of lie is "offset" (the truth plus `value`), "other" (what another trial really gave) or "frozen" (always
+    `value`, or what the first trial gave). Stands for a node gone bad: a stale cache, a GPU that miscomputes.
+    """
+
+    reporters: int = 5
+    bad: float = 0.2
+    rate: float = 0.5
+    kind: str = "other"
+    value: float | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.reporters, bool) or not isinstance(self.reporters, int) or self.reporters < 1:
+            raise ValueError(f"bad-reporter: reporters must be a whole number of at least 1, got {self.reporters!r}.")
+        _share("bad-reporter", "bad", self.bad)
+        _share("bad-reporter", "rate", self.rate)
+        if self.kind not in KINDS_OF_LIE:
+            raise ValueError(f"bad-reporter: kind must be one of {', '.join(KINDS_OF_LIE)}; got {self.kind!r}.")
+        if self.value is not None:
+            _number("bad-reporter", "value", self.value)
+        if self.kind == "offset" and self.value is None:
+            raise ValueError("bad-reporter: an offset needs its value, such as value: 2.0.")
+
+    @property
+    def liars(self) -> int:
+        """How many machines lie: the first ones."""
+        return round(self.bad * self.reporters)
+
+    def lie(self, query: Query, rng: np.random.Generator) -> Report | None:
+        """The lie of a bad machine, at random times."""
+        if query.reporter >= self.liars or rng.random() >= self.rate:
+            return None
+        if self.kind == "offset":
+            return _lie(query.y + (self.value or 0.0))
+        if self.kind == "frozen" and self.value is not None:
+            return _lie(self.value)
+        if not query.earlier:
+            return None
+        return _lie(query.earlier[0] if self.kind == "frozen" else rng.choice(query.earlier))

@@ -1,16 +1,15 @@
 """Adversaries by name, or by import path, from plain keyword options."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
-from inspect import isclass, signature
+from inspect import signature
 from pkgutil import resolve_name
-from typing import Any
 
 import numpy as np
 
 from adversaries.adversary import Adversary, Point, Policy, one_line
 from adversaries.budget import DEFAULT_BUDGET, parse_budget
-from adversaries.policies import Clairvoyant, Crash, Flip, Heavy, Honest, Infinite, Killer, Late, Spike
+from adversaries.policies import BadReporter, Clairvoyant, Crash, Flip, Heavy, Honest, Infinite, Killer, Late, Spike
 
 ADVERSARIES: dict[str, type[Policy]] = {
     "honest": Honest,
@@ -22,11 +21,12 @@ ADVERSARIES: dict[str, type[Policy]] = {
     "infinite": Infinite,
     "killer": Killer,
     "flip": Flip,
+    "bad-reporter": BadReporter,
 }
 
 
 def make_adversary(
-    name: str, *, trials: int, optimum: Sequence[float] | None = None, budget: Any = None, **options: Any
+    name: str, *, trials: int, optimum: Sequence[float] | None = None, budget: object = None, **options: object
 ) -> Adversary:
     """The adversary called `name`, or with the policy at the import path "package.module:Class".
 
@@ -49,7 +49,7 @@ def _point(optimum: Sequence[float]) -> Point:
     return point
 
 
-def _make_policy(name: str, options: dict[str, Any]) -> Policy:
+def _make_policy(name: str, options: dict[str, object]) -> Policy:
     cls = _find(name)
     takes = signature(cls).parameters
     unknown = [] if any(p.kind is p.VAR_KEYWORD for p in takes.values()) else [o for o in options if o not in takes]
@@ -67,7 +67,7 @@ def _make_policy(name: str, options: dict[str, Any]) -> Policy:
     return policy
 
 
-def _find(name: str) -> Any:
+def _find(name: str) -> Callable[..., object]:
     """The class of that name or import path."""
     if name in ADVERSARIES:
         return ADVERSARIES[name]
@@ -78,7 +78,7 @@ def _find(name: str) -> Any:
     except Exception as error:  # the module is not ours: whatever it raises is why it cannot be imported
         reason = f"{name!r} cannot be imported ({one_line(error)})"
         raise ValueError(f"Adversary {reason}. Is its folder on PYTHONPATH?") from error
-    if not isclass(found):
+    if not isinstance(found, type):
         raise ValueError(f'Adversary {name!r} is no class: an import path reads "package.module:Class".')
     return found
 

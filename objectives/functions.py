@@ -3,9 +3,10 @@
 import math
 import warnings
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,9 @@ from objectives.base import ObjectiveBase
 from objectives.parameters import Parameter
 from objectives.protocol import Optimum, Progress
 from objectives.space import Point, Space
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +76,7 @@ class Forrester(TestFunction):
 
 
 @lru_cache
-def _botorch(function: str, dim: int | None) -> Any:
+def _botorch(function: str, dim: int | None) -> "Callable[..., Tensor]":
     """BoTorch's test function, negated because it minimises; imported here because BoTorch takes seconds to import."""
     with warnings.catch_warnings():  # BoTorch's linear_operator calls it when imported; a user can do nothing about it
         warnings.filterwarnings("ignore", "`torch.jit.script` is deprecated", FutureWarning)

@@ -4,15 +4,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from objectives.base import ObjectiveBase
 from objectives.parameters import Parameter
-from objectives.protocol import Progress
+from objectives.protocol import Measured, Progress
 from objectives.space import Point, Space
+
+if TYPE_CHECKING:
+    from gymnasium import Env
 
 OBSERVATIONS = ("x", "y", "vx", "vy", "angle", "spin", "left_leg", "right_leg")
 ACTIONS = ("idle", "left", "main", "right")
@@ -47,7 +50,7 @@ class Lander(ObjectiveBase):
         _environment(self.wind, self.max_steps)
 
     def evaluate(self, x: ArrayLike, rng: np.random.Generator, report: Progress | None = None) -> float:
-        """The mean return over fresh episodes; reports the running mean after each of them."""
+        """The mean return over fresh episodes and its standard error; reports the running mean after each of them."""
         weights, bias = _policy(SPACE.check(x))
         env = _environment(self.wind, self.max_steps)
         returns: list[float] = []
@@ -55,7 +58,8 @@ class Lander(ObjectiveBase):
             returns.append(sum(_rewards(env, weights, bias, int(seed))))
             if report is not None:
                 report(episode, float(np.mean(returns)))
-        return float(np.mean(returns))
+        mean = float(np.mean(returns))
+        return mean if len(returns) < 2 else Measured(mean, float(np.std(returns, ddof=1) / np.sqrt(len(returns))))
 
     def render(self, x: ArrayLike, path: str | Path, seed: int = 0) -> float:
         """Film one episode of the policy `x` to `path` (.gif, or .mp4 with the `video` extra); its return."""
@@ -65,7 +69,7 @@ class Lander(ObjectiveBase):
         frames, total = [], 0.0
         for reward in _rewards(env, weights, bias, seed):
             total += reward
-            frames.append(env.render())
+            frames.append(np.asarray(env.render()))
         env.close()
         save(frames, Path(path))
         return total
@@ -77,7 +81,7 @@ def _policy(x: Point) -> tuple[Point, Point]:
     return values[:32].reshape(len(OBSERVATIONS), len(ACTIONS)), values[32:]
 
 
-def _rewards(env: Any, weights: Point, bias: Point, seed: int) -> Iterator[float]:
+def _rewards(env: "Env[NDArray[np.float32], int]", weights: Point, bias: Point, seed: int) -> Iterator[float]:
     """One episode, reward by reward."""
     observation, _ = env.reset(seed=seed)
     over = False
@@ -89,17 +93,18 @@ def _rewards(env: Any, weights: Point, bias: Point, seed: int) -> Iterator[float
 
 
 @lru_cache(maxsize=4)
-def _environment(wind: bool, max_steps: int) -> Any:
+def _environment(wind: bool, max_steps: int) -> "Env[NDArray[np.float32], int]":
     """The environment, made once per process."""
     return _make_environment(wind, max_steps, render_mode=None)
 
 
-def _make_environment(wind: bool, max_steps: int, render_mode: str | None) -> Any:
+def _make_environment(wind: bool, max_steps: int, render_mode: str | None) -> "Env[NDArray[np.float32], int]":
     import gymnasium
 
-    options: dict[str, Any] = {"enable_wind": wind, "max_episode_steps": max_steps, "render_mode": render_mode}
     try:
-        return gymnasium.make("LunarLander-v3", disable_env_checker=True, **options)
+        return gymnasium.make(
+            "LunarLander-v3", max_steps, render_mode=render_mode, enable_wind=wind, disable_env_checker=True
+        )
     except gymnasium.error.DependencyNotInstalled as error:
         raise ModuleNotFoundError('LunarLander needs Box2D: pip install "gymnasium[box2d]".') from error
 

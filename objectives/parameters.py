@@ -16,7 +16,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, TypeVar
+from typing import TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ class Parameter:
             return min(max(self._unrounded(u), self.low), self.high)  # rounding must not leave the bounds
         return self._value(int(self._rank(np.array(u), self.step)), self.step)
 
-    def position_of(self, value: Any) -> float:
+    def position_of(self, value: object) -> float:
         """The position in [0, 1] of a value that can be tried."""
         if not (_is_finite(value) and self.low <= value <= self.high):
             raise ValueError(f"{self.name} must lie in [{self.low}, {self.high}], got {value!r}.")
@@ -149,7 +149,7 @@ class Choice:
         """The value whose cell holds position `u` in [0, 1]."""
         return self.values[int(self._rank(np.array(u)))]
 
-    def position_of(self, value: Any) -> float:
+    def position_of(self, value: object) -> float:
         """The middle of the cell of `value`."""
         if value not in self.values:
             raise ValueError(f"{self.name} must be one of {', '.join(map(repr, self.values))}; got {value!r}.")
@@ -168,5 +168,5 @@ def _check_name(name: str) -> None:
         raise ValueError(f"A parameter needs a name, got {name!r}.")
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: object) -> TypeGuard[float]:
     return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)

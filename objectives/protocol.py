@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,6 +19,21 @@ class Optimum:
 
     x: tuple[float, ...]
     value: float
+
+
+class Measured(float):
+    """A value that knows its own standard error: the mean over folds, seeds or episodes. Everywhere else it is a float."""
+
+    standard_error: float
+
+    def __new__(cls, value: float, standard_error: float) -> Self:
+        """The `value`, measured with that standard error; one that is not finite or negative is none."""
+        made = super().__new__(cls, value)
+        made.standard_error = float(standard_error)
+        return made
+
+    def __reduce__(self) -> tuple[type[Self], tuple[float, float]]:
+        return type(self), (float(self), self.standard_error)
 
 
 @dataclass(frozen=True)
@@ -54,7 +69,7 @@ class Objective(Protocol):
         """What one evaluation needs."""
 
     def evaluate(self, x: ArrayLike, rng: np.random.Generator, report: Progress | None = None) -> float:
-        """One noisy value at `x`; all randomness comes from `rng`."""
+        """One noisy value at `x`, `Measured` where its standard error is known; all randomness comes from `rng`."""
 
     def noiseless(self, x: ArrayLike) -> float | None:
         """The value without noise, or None where nobody knows it."""

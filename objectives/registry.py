@@ -1,12 +1,13 @@
 """Objectives by name, or by import path, from plain keyword options."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from inspect import isclass, signature
+from importlib.machinery import PathFinder
+from inspect import signature
 from pkgutil import resolve_name
 from traceback import format_exception_only
 from types import NoneType
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 from objectives.functions import Ackley, Branin, Forrester, Hartmann6, Levy, Rosenbrock
 from objectives.lander import Lander
@@ -18,6 +19,10 @@ OBJECTIVES: dict[str, type[Objective]] = {
     cls.name: cls for cls in (Forrester, Branin, Hartmann6, Ackley, Levy, Rosenbrock, ResNet, Lander)
 }
 
+NEEDS = {"lander": "gymnasium", "resnet": "torchvision"} | dict.fromkeys(
+    ("branin", "hartmann6", "ackley", "levy", "rosenbrock"), "botorch"
+)
+"""The library that an objective computes with, which the extra `campaigns` brings."""
 KINDS: dict[str, tuple[type, ...]] = {
     "space": (Space,),
     "optimum": (Optimum, NoneType),
@@ -26,14 +31,14 @@ KINDS: dict[str, tuple[type, ...]] = {
 """What the members of anybody's objective must be."""
 
 
-def make_objective(name: str, **options: Any) -> Objective:
+def make_objective(name: str, **options: object) -> Objective:
     """The objective called `name`, or the class at the import path "package.module:Class", with these options."""
     cls = _find(name)
     _check_names(name, cls, options)
     if name in OBJECTIVES:
         _check_types(name, cls, options)
     try:
-        objective: Objective = cls(**options)
+        objective = cls(**options)
     except ValueError:
         raise  # says itself which value is wrong
     except Exception as error:  # an abstract class, for one, says what it lacks
@@ -42,9 +47,10 @@ def make_objective(name: str, **options: Any) -> Objective:
     return objective
 
 
-def _find(name: str) -> Any:
+def _find(name: str) -> Callable[..., Objective]:
     """The class of that name or import path."""
     if name in OBJECTIVES:
+        _check_library(name)
         return OBJECTIVES[name]
     if ":" not in name:
         raise ValueError(f'Unknown objective: {name!r}. {_hint(name, OBJECTIVES)} Your own: "package.module:Class".')
@@ -53,12 +59,22 @@ def _find(name: str) -> Any:
     except Exception as error:  # the module is not ours: whatever it raises is why it cannot be imported
         reason = f"{name!r} cannot be imported ({_one_line(error)})"
         raise ValueError(f"Objective {reason}. Is its folder on PYTHONPATH?") from error
-    if not isclass(found):
+    if not isinstance(found, type):
         raise ValueError(f'Objective {name!r} is no class: an import path reads "package.module:Class".')
     return found
 
 
-def _check_names(name: str, cls: Any, options: dict[str, Any]) -> None:
+def _check_library(name: str) -> None:
+    """Refuse at once an objective whose every evaluation would fail. Nothing is imported."""
+    library = NEEDS.get(name)
+    if library is not None and PathFinder.find_spec(library) is None:
+        remedy = 'pip install "rcgp-orchestrator[campaigns]"'
+        raise ModuleNotFoundError(
+            f"Objective {name!r} needs the extra `campaigns`: {remedy} ({library} is not installed).", name=library
+        )
+
+
+def _check_names(name: str, cls: Callable[..., Objective], options: dict[str, object]) -> None:
     takes = signature(cls).parameters
     if not any(p.kind is p.VAR_KEYWORD for p in takes.values()):
         for option in options:
@@ -66,7 +82,7 @@ def _check_names(name: str, cls: Any, options: dict[str, Any]) -> None:
                 raise ValueError(f"Unknown option of objective {name!r}: {option!r}. {_hint(option, takes)}")
 
 
-def _check_types(name: str, cls: Any, options: dict[str, Any]) -> None:
+def _check_types(name: str, cls: Callable[..., Objective], options: dict[str, object]) -> None:
     """Refuse values of another type than the class declares; lists stand for tuples."""
     from pydantic import TypeAdapter, ValidationError  # here, because `import objectives` needs NumPy only
 

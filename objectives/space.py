@@ -59,7 +59,7 @@ class Space:
         """The named values of a point of the unit cube: floats, ints or one of the choices, as they were declared."""
         return {p.name: p.value_at(float(u)) for p, u in zip(self.parameters, self.check(x), strict=True)}
 
-    def from_units(self, values: Mapping[str, Any]) -> Point:
+    def from_units(self, values: Mapping[str, object]) -> Point:
         """The point of the unit cube with these named values, all of them and no others."""
         unknown, missing = sorted(set(values) - set(self.names)), sorted(set(self.names) - set(values))
         if unknown or missing:

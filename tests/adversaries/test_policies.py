@@ -120,3 +120,33 @@ def test_flip_mirrors_the_truth() -> None:
 def test_every_policy_says_what_it_stands_for(name: str) -> None:
     text = ADVERSARIES[name].__doc__ or ""
     assert "Stands for" in text or name == "honest"
+
+
+def machines(kind: str, **options: Any) -> tuple[list[float], list[bool]]:
+    """Trial n gives n, and runs on machine n mod 5; the first machine is bad."""
+    adversary = make_adversary("bad-reporter", trials=400, budget=400, kind=kind, **options)
+    rngs = [np.random.default_rng([3, n]) for n in range(400)]
+    reports = [adversary.report(n, [0.5], float(n), rngs[n], reporter=n % 5) for n in range(400)]
+    assert adversary.reporters == 5
+    return [r.y for r in reports], [r.corrupted for r in reports]
+
+
+def test_a_bad_reporter_lies_at_its_rate_and_the_others_never() -> None:
+    values, lies = machines("offset", value=1000.0)
+    assert all(n % 5 == 0 for n, lie in enumerate(lies) if lie)
+    assert sum(lies) == pytest.approx(40, abs=15)
+    assert all(y == n + 1000.0 * lie for n, (y, lie) in enumerate(zip(values, lies, strict=True)))
+
+
+def test_a_bad_reporter_tells_what_others_gave_or_always_the_same() -> None:
+    values, lies = machines("other")
+    told = [(n, y) for n, (y, lie) in enumerate(zip(values, lies, strict=True)) if lie]
+    assert all(y in range(n) for n, y in told)
+    assert len({y for _, y in told}) > 10
+    assert {y for y, lie in zip(*machines("frozen"), strict=True) if lie} == {0.0}
+    assert {y for y, lie in zip(*machines("frozen", value=7.5), strict=True) if lie} == {7.5}
+
+
+def test_all_or_none_of_the_reporters_may_be_bad() -> None:
+    assert sum(machines("offset", value=1.0, bad=1.0, rate=1.0)[1]) == 400
+    assert sum(machines("offset", value=1.0, bad=0.0)[1]) == 0
