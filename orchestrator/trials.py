@@ -11,71 +11,38 @@ The optimizer learns of the trials that ended when it is asked, in the order of 
 
 import logging
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Literal
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from orchestrator.plain import Json, from_plain, to_plain
-from rcgp import SUSPECT_WEIGHT, Optimizer
+from orchestrator.plain import Json
+from orchestrator.rungs import largest, told_as, with_report
+from orchestrator.trial_records import (
+    FailureRule,
+    ModelFailure,
+    Point,
+    Row,
+    Suggestion,
+    Trial,
+    first_run,
+    point_of,
+    record_from_json,
+    record_to_json,
+    stacked,
+)
+from rcgp import SUSPECT_WEIGHT, Ruling
+
+if TYPE_CHECKING:
+    from rcgp import Optimizer
+
+__all__ = ["SAME", "FailureRule", "ModelFailure", "Point", "Row", "Suggestion", "Trial", "Trials"]
 
 log = logging.getLogger(__name__)
 
-Array = npt.NDArray[np.float64]
-Point = tuple[float, ...]
-Status = Literal["completed", "failed"]
-FailureRule = Literal["pessimistic", "ignore"] | float
 SAME = 1e-9
 """Two points closer than this in every coordinate are one."""
-
-
-@dataclass(frozen=True)
-class Suggestion:
-    """A point to try; `model_failure` says why it is quasi-random where the model could not suggest one."""
-
-    x: Point
-    model_failure: str = ""
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A suggested trial that has not ended."""
-
-    number: int
-    x: Point
-    trial_id: str | None = None
-    """What the front end calls it."""
-    attempt: int = 0
-    last_report: float | None = None
-    rows_at_last_sign: int = 0
-    """How many rows there were when it was last heard of."""
-    model_failure: str = ""
-
-
-@dataclass(frozen=True)
-class Row:
-    """What came of one trial: `y` is what it reported, NaN if it failed. One that ran elsewhere has no number."""
-
-    number: int | None
-    x: Point
-    y: float
-    status: Status
-    trial_id: str | None = None
-
-    @property
-    def finite(self) -> bool:
-        """Whether it says anything about the scale of the objective."""
-        return self.status == "completed" and math.isfinite(self.y)
-
-
-@dataclass(frozen=True)
-class ModelFailure:
-    """A suggestion that the model could not make; a quasi-random point took its place."""
-
-    number: int
-    error: str
 
 
 class Trials:
@@ -84,25 +51,26 @@ class Trials:
     `optimizer` and `fallback` make fresh ones; the fallback suggests where the model fails. `failure_value` is what a failed
     trial is worth: "pessimistic" is the worst believed value when it arrived, which the weights may disbelieve
     in turn; "ignore" makes it a row without influence; a number is its value. With `forget_after`, a pending trial stops
-    shaping suggestions once that many times the trials in flight ended without a sign of it.
+    shaping suggestions once that many times the trials in flight ended without a sign of it. `budget` is what a full run takes.
     """
 
     def __init__(
         self,
-        optimizer: Callable[[], Optimizer],
-        fallback: Callable[[], Optimizer],
+        optimizer: "Callable[[], Optimizer]",
+        fallback: "Callable[[], Optimizer]",
         *,
         failure_value: FailureRule = "pessimistic",
         forget_after: int | None = None,
+        budget: float | None = None,
     ) -> None:
+        self.full_budget, self._budget_told = budget, 0.0
         self._make_optimizer, self._make_fallback = optimizer, fallback
         self._failure_value, self._forget_after = failure_value, forget_after
         self.optimizer = optimizer()
         self._rows: list[Row] = []
         self._pending: dict[int, Trial] = {}
         self._numbers: dict[str, int] = {}
-        self._started = 0
-        self._outdated = False
+        self._started, self._outdated = 0, False
         self.model_failures: list[ModelFailure] = []
 
     # Looking
@@ -149,14 +117,15 @@ class Trials:
     def question(self) -> Callable[[], Suggestion]:
         """The call that asks the optimizer, which knows all rows by now; to be made here or in another thread."""
         self.tell()
-        optimizer = self.optimizer
+        optimizer, rows = self.optimizer, tuple(self._rows)
         untold = [row.x for row in self._rows[optimizer.n :]]
-        waiting = _stacked([*untold, *(trial.x for trial in self.in_flight())])
+        waiting = stacked([*untold, *(trial.x for trial in self.in_flight())])
 
         def ask() -> Suggestion:
             failures = optimizer.failures
             x = optimizer.ask(waiting)
-            return Suggestion(_point(x), "no suggestion from the model" if optimizer.failures > failures else "")
+            why = "no suggestion from the model" if optimizer.failures > failures else ""
+            return Suggestion(point_of(x), why, first_run(rows, point_of(x)))
 
         return ask
 
@@ -172,7 +141,7 @@ class Trials:
     def quasi_random(self) -> Point:
         """A point that needs no model."""
         known = [*(row.x for row in self._rows), *(trial.x for trial in self._pending.values())]
-        return _point(self._make_fallback().ask(_stacked(known)))
+        return point_of(self._make_fallback().ask(stacked(known)))
 
     # What happens to a trial
 
@@ -187,6 +156,7 @@ class Trials:
             trial_id,
             rows_at_last_sign=len(self._rows),
             model_failure=suggestion.model_failure,
+            replicate_of=suggestion.replicate_of,
         )
         self._pending[number] = trial
         if trial_id is not None:
@@ -201,6 +171,18 @@ class Trials:
         else:
             self._rows = [replace(row, trial_id=trial_id) if row.number == number else row for row in self._rows]
 
+    @property
+    def budget(self) -> float:
+        """The resource of a trial that runs in full, as far as it is known; 0 where no trial says what it got."""
+        reported = [*(row.rungs for row in self._rows), *(trial.rungs for trial in self._pending.values())]
+        return max(self.full_budget or 0.0, largest(reported))
+
+    def climb(self, number: int, resource: float, y: float) -> None:
+        """A pending trial reported `y` (maximised) with so much of its resource spent."""
+        trial = self._pending.get(number)
+        if trial is not None and math.isfinite(y) and resource > 0.0:
+            self._pending[number] = replace(trial, rungs=with_report(trial.rungs, resource, y))
+
     def report(self, number: int, value: float | None) -> bool:
         """A pending trial gave a sign of life and, if not None, a value on its way; False if it is not pending."""
         trial = self._pending.get(number)
@@ -213,24 +195,46 @@ class Trials:
     def retry(self, number: int) -> Trial:
         """Another attempt at a pending trial begins."""
         trial = self._pending[number]
-        self._pending[number] = replace(trial, attempt=trial.attempt + 1, last_report=None)
+        self._pending[number] = replace(trial, attempt=trial.attempt + 1, last_report=None, rungs=())
         return self._pending[number]
 
-    def complete(self, number: int, y: float) -> bool:
-        """The trial ended with a value, infinite and NaN included; False, and nothing changes, if it had completed before."""
+    def complete(
+        self,
+        number: int,
+        y: float,
+        *,
+        standard_error: float | None = None,
+        reporter: str | None = None,
+        whole: bool = True,
+    ) -> bool:
+        """The trial ended, or was stopped on its way (not `whole`), with any number; False if it had completed before."""
         trial = self._pending.pop(number, None) or self._take_back_failure(number)
         if trial is None:
             return False
-        self._rows.append(Row(number, trial.x, float(y), "completed", trial.trial_id))
+        row = Row(number, trial.x, float(y), "completed", trial.trial_id, standard_error, reporter)
+        self._rows.append(replace(row, replicate_of=trial.replicate_of, rungs=trial.rungs, whole=whole))
         return True
 
-    def fail(self, number: int) -> bool:
+    def fail(self, number: int, *, reporter: str | None = None) -> bool:
         """The trial failed for good, perhaps once more; False, and nothing changes, if it had ended otherwise."""
         trial = self._pending.pop(number, None)
         if trial is None:
             return any(row.number == number and row.status == "failed" for row in self._rows)
-        self._rows.append(Row(number, trial.x, math.nan, "failed", trial.trial_id))
+        row = Row(number, trial.x, math.nan, "failed", trial.trial_id, reporter=reporter)
+        self._rows.append(replace(row, replicate_of=trial.replicate_of))
         return True
+
+    def rule(self, number: int, ruling: Ruling | None) -> None:
+        """A person says that the report of a trial is a lie, or true, whatever the model thinks; None takes that back."""
+        index = next((i for i, row in enumerate(self._rows) if row.number == number), None)
+        if index is None:
+            raise ValueError(f"Trial {number} has not ended: there is no report to rule on.")
+        row = self._rows[index]
+        if ruling == "true" and not row.finite:
+            raise ValueError(f"Trial {number} reported no finite number, which cannot be true: rule it a lie.")
+        self._rows[index] = replace(row, ruling=ruling)
+        if index < self.optimizer.n:
+            self.optimizer.rule(index, ruling)
 
     def withdraw(self, number: int) -> bool:
         """The trial will not be run, and taught nothing; False if it was not pending."""
@@ -252,21 +256,43 @@ class Trials:
 
     def tell(self) -> None:
         """Tell the optimizer of the rows that are new to it, once there is any finite value to start from."""
-        if self._outdated:
+        if self._outdated or self._shares_changed():
             self.tell_anew()
+        self._budget_told = self.budget
         for row in self._untold():
-            self.optimizer.tell(np.array(row.x), self._worth(row))
+            self._tell(row)
+
+    def _shares_changed(self) -> bool:
+        """Whether the optimizer was told of a trial on its way whose share of the budget is another by now."""
+        told = self._rows[: self.optimizer.n] if self.budget != self._budget_told else ()
+        return any(row.rungs and not row.whole for row in told)
+
+    def _tell(self, row: Row) -> None:
+        """Tell the optimizer of the next row, and what a person says of it."""
+        y, told = self._worth(row), told_as(row, self.budget)
+        self.optimizer.tell(np.array(row.x), y, standard_error=row.standard_error, reporter=row.reporter, **told)
+        if row.ruling is not None:
+            self.optimizer.rule(self.optimizer.n - 1, row.ruling)
 
     def tell_anew(self) -> None:
         """Tell a fresh optimizer everything, little by little.
 
         Told all at once, several lies vouch for each other; one after the other they are seen, as if they had been lived.
         """
-        self.optimizer, self._outdated = self._make_optimizer(), False
+        self.optimizer, self._outdated, self._budget_told = self._make_optimizer(), False, self.budget
         for row in self._untold():
-            self.optimizer.tell(np.array(row.x), self._worth(row))
+            self._tell(row)
             if is_time_to_update(self.optimizer.n):
                 self.optimizer.update()
+
+    def promise(self, number: int, resource: float, y: float) -> float:
+        """The probability that a pending trial that just reported `y` would end best; 1 while there are no others."""
+        self.tell()
+        if not self.optimizer.n:
+            return 1.0
+        trial, budget = self._pending[number], max(self.budget, resource)
+        points = [(spent / budget, value) for spent, value in with_report(trial.rungs, resource, y)]
+        return self.optimizer.promise(np.array(trial.x), points) if math.isfinite(y) else 0.0
 
     def recommend(self) -> Row:
         """The row with the highest believed value; the first one while no value is finite."""
@@ -278,7 +304,7 @@ class Trials:
 
     def _worth(self, row: Row) -> float:
         """What the optimizer is told: the report, or what a failure is worth."""
-        if row.status == "completed" or self._failure_value == "ignore":
+        if row.status == "completed" or self._failure_value in ("region", "ignore"):
             return row.y
         if self._failure_value != "pessimistic":
             return float(self._failure_value)
@@ -290,26 +316,26 @@ class Trials:
         known = [(weight, r.y) for weight, r in zip(weights, arrived, strict=True) if r.finite]
         return min([y for weight, y in known if weight >= SUSPECT_WEIGHT] or [y for _, y in known])
 
-    # To and from strict JSON
-
     def state_dict(self) -> Json:
         """Everything, as strict JSON."""
         return {
-            "rows": [_to_json(row) for row in self._rows],
-            "pending": [_to_json(trial) for trial in self._pending.values()],
+            "rows": [record_to_json(row) for row in self._rows],
+            "pending": [record_to_json(trial) for trial in self._pending.values()],
             "numbers": dict(self._numbers),
             "started": self._started,
             "outdated": self._outdated,
+            "budget": [self.full_budget, self._budget_told],
             "model_failures": [asdict(failure) for failure in self.model_failures],
             "optimizer": self.optimizer.state_dict(),
         }
 
     def load_state_dict(self, state: Json) -> None:
         """Become what `state_dict` described."""
-        self._rows = [Row(**_from_json(data)) for data in state["rows"]]
-        self._pending = {data["number"]: Trial(**_from_json(data)) for data in state["pending"]}
+        self._rows = [Row(**record_from_json(data)) for data in state["rows"]]
+        self._pending = {data["number"]: Trial(**record_from_json(data)) for data in state["pending"]}
         self._numbers, self._started = dict(state["numbers"]), state["started"]
         self._outdated = state["outdated"]
+        self.full_budget, self._budget_told = state.get("budget", (None, 0.0))
         self.model_failures = [ModelFailure(**data) for data in state["model_failures"]]
         self.optimizer = self._make_optimizer()
         self.optimizer.load_state_dict(state["optimizer"])
@@ -318,20 +344,3 @@ class Trials:
 def is_time_to_update(told: int) -> bool:
     """Whether to update a model after so many earlier results: with each of the first fifty, then in growing pieces."""
     return told % max(1, told // 25) == 0
-
-
-def _point(x: Array) -> Point:
-    return tuple(map(float, x))
-
-
-def _stacked(points: Sequence[Point]) -> Array | None:
-    """The points as rows, `m x d`; None if there are none."""
-    return np.array(points) if points else None
-
-
-def _to_json(record: Row | Trial) -> Json:
-    return {key: list(value) if key == "x" else to_plain(value) for key, value in vars(record).items()}
-
-
-def _from_json(data: Json) -> Json:
-    return {key: tuple(value) if key == "x" else from_plain(value) for key, value in data.items()}

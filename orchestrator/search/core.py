@@ -1,16 +1,16 @@
 """A search in one space towards one goal, in the words of its users: trial ids, configurations, reports."""
 
-import math
 from collections.abc import Sequence
 from functools import partial
 
 from orchestrator.plain import Json, from_plain, to_plain
 from orchestrator.search import trust
 from orchestrator.search.background import BackgroundCall
-from orchestrator.search.records import BestTrial, SuspectTrial
+from orchestrator.search.records import BestTrial, JudgedTrial, SuspectTrial, maximised
 from orchestrator.search.saved import KnownTrial
 from orchestrator.search.settings import Settings
 from orchestrator.search.space import AnyConfig, Config, TuneSpace
+from orchestrator.search.verdicts import Verdicts
 from orchestrator.trials import Point, Suggestion, Trials
 
 FORGET_AFTER = 10
@@ -25,13 +25,15 @@ class Search:
     def __init__(self, space: TuneSpace, settings: Settings, sign: float) -> None:
         self.space, self._settings, self._sign = space, settings, sign
         self.trials = Trials(
-            partial(settings.optimizer, space.dim, len(space.dimensions), space.project),
+            partial(settings.optimizer, space.dim, space.cube.largest, space.project),
             partial(settings.fallback, space.dim, space.project),
             failure_value=settings.failure_value(sign),
             forget_after=FORGET_AFTER,
+            budget=settings.max_resource,
         )
         self.queue: list[Config] = []
         """What people want to be tried first: values by name, perhaps not all of them."""
+        self.verdicts = Verdicts(self.trials, settings.confirm)
         self._background: BackgroundCall[Suggestion] | None = None
         self._warned = False
 
@@ -48,7 +50,7 @@ class Search:
             return self.space.values(self.trials.pending[number].x)
         if self.queue:
             return self._start_queued(trial_id)
-        suggestion = self._next_suggestion()
+        suggestion = self.verdicts.repetition() or self._next_suggestion()
         if suggestion is None:
             return None
         self._warned = trust.many_doubted(self.trials, self._settings.suspect_share, warned=self._warned)
@@ -56,9 +58,7 @@ class Search:
 
     def _start_queued(self, trial_id: str) -> Config:
         """What a person wants tried; values that are left open are quasi-random."""
-        values = self.queue.pop(0)
-        if len(values) < len(self.space.dimensions):
-            values = {**self.space.values(self.trials.quasi_random()), **values}
+        values = self.space.filled_up(self.queue.pop(0), self.trials.quasi_random())
         self.trials.start(Suggestion(self.space.locate(values)), trial_id)
         return values
 
@@ -91,19 +91,52 @@ class Search:
             self.trials.rename(number, trial_id)
         return number
 
-    def end(self, number: int, value: float | None) -> bool:
-        """The trial ended with this report; False if it had ended before."""
-        y = self._usable(value)
-        return self.trials.fail(number) if y is None else self.trials.complete(number, y)
+    def report(self, number: int, value: float | None, resource: float | None, config: AnyConfig) -> None:
+        """A trial on its way gave a sign of life, perhaps with a value, perhaps saying how far it got."""
+        self._refuse_another_configuration(number, config)
+        self.trials.report(number, value)
+        if value is not None and resource is not None:
+            self.trials.climb(number, resource, self._sign * value)
+
+    def _refuse_another_configuration(self, number: int, config: AnyConfig) -> None:
+        """A trial is learned from as one configuration: refuse schedulers that change it on the way."""
+        trial = self.trials.pending.get(number)
+        if trial is not None and config and not self.space.is_at(config, trial.x):
+            raise ValueError(
+                f"Trial {trial.trial_id} changed its configuration on the way, as population based training does, and RCGPSearch "
+                "learns one configuration a trial: use PBT without a search_alg, or RCGPSearch with ASHAScheduler."
+            )
+
+    def end(
+        self,
+        number: int,
+        value: float | None,
+        resource: float | None = None,
+        *,
+        standard_error: float | None = None,
+        reporter: str | None = None,
+    ) -> bool:
+        """The trial ended with this report, from that machine, with so much of its resource spent; False if it had ended before.
+
+        Who ends after a report that was heard ended of itself; who is stopped is stopped by the report that comes with the end.
+        """
+        y = maximised(value, self._sign)
+        if y is None:
+            return self.trials.fail(number, reporter=reporter)
+        trial = self.trials.pending.get(number)
+        of_itself = resource is None or trial is None or bool(trial.rungs and trial.rungs[-1][0] >= resource)
+        if resource is not None:
+            self.trials.climb(number, resource, y)
+        return self.trials.complete(number, y, standard_error=standard_error, reporter=reporter, whole=of_itself)
+
+    def promise(self, number: int, value: float, resource: float) -> float:
+        """The probability that a trial on its way, which just reported this, would end best of all."""
+        self._finish_background()
+        return self.trials.promise(number, resource, self._sign * value)
 
     def record(self, x: Point, value: float | None) -> None:
         """A trial that ran elsewhere reported this."""
-        self.trials.record(x, self._usable(value))
-
-    def _usable(self, value: float | None) -> float | None:
-        """The report, maximised; None if it says that the trial failed. An infinitely good one is a lie, not a failure."""
-        y = math.nan if value is None else self._sign * value
-        return None if math.isnan(y) or y == -math.inf else y
+        self.trials.record(x, maximised(value, self._sign))
 
     def catch_up(self, known: Sequence[KnownTrial]) -> None:
         """Learn of trials that started or ended after this state was saved; those that nobody knows are not coming back."""
@@ -111,7 +144,7 @@ class Search:
             if trial.x is not None:
                 number = self._known_as(trial.trial_id, trial.x)
                 if trial.ended and number in self.trials.pending:
-                    self.end(number, trial.value)
+                    self.end(number, trial.value, trial.resource)
         ids = {trial.trial_id for trial in known}
         for pending in self.trials.pending.values():
             if pending.trial_id not in ids:
@@ -139,6 +172,11 @@ class Search:
         self._finish_background()
         return trust.suspects(self.trials, self.space, self._sign)
 
+    def judgements(self) -> list[JudgedTrial]:
+        """Every trial that the model knows, and how far its report is believed."""
+        self._finish_background()
+        return trust.judgements(self.trials, self.space, self._sign)
+
     def best(self, *, robust: bool) -> BestTrial:
         """The trial that the model believes best or, without `robust`, the one that reported the best value."""
         self._finish_background()
@@ -150,9 +188,13 @@ class Search:
 
     def state_dict(self) -> Json:
         """Everything but space, settings and goal, as strict JSON."""
-        return {"trials": self.trials.state_dict(), "queue": to_plain(self.queue), "warned": self._warned}
+        return {"trials": self.trials.state_dict(), "queue": to_plain(self.queue), "warned": self._warned} | {
+            "verdicts": self.verdicts.state_dict()
+        }
 
     def load_state_dict(self, state: Json) -> None:
         """Become what `state_dict` described."""
         self.trials.load_state_dict(state["trials"])
         self.queue, self._warned = from_plain(state["queue"]), state["warned"]
+        if "verdicts" in state:
+            self.verdicts.load_state_dict(state["verdicts"])

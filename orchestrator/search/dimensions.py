@@ -7,6 +7,7 @@
 | a choice of numbers                    | one, by rank: batch sizes have an order                          |
 | a choice of two                        | one, 0 or 1                                                      |
 | a choice of anything else              | one-hot, one for each category: all categories are equally far   |
+| a choice of branches                   | as any other; what a branch holds has coordinates of its own     |
 """
 
 import copy
@@ -19,8 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.plain import to_plain
-from orchestrator.trials import Array
+from orchestrator.trial_records import Array
 
+Config = dict[Any, Any]
+"""A configuration: keys and values are its user's own."""
 DIGITS = 6  # a millionth of its range tells two values of a float apart: closer ones count as the same point
 
 
@@ -36,6 +39,8 @@ class Number:
     integer: bool = False
 
     width = 1
+    neutral = 0.5
+    """Its coordinate where it is inactive, in another branch."""
 
     def project(self, u: Array) -> Array:
         """The nearest points that can be tried; `u` and the result have shape `m x 1`."""
@@ -115,13 +120,18 @@ class Choice:
         """The number of coordinates."""
         return 1 if self.ordered or len(self.values) == 2 else len(self.values)
 
+    @property
+    def neutral(self) -> float:
+        """Its coordinates where it is inactive, in another branch: as far from one value as from the next."""
+        return 0.5 if self.width == 1 else 1.0 / self.width
+
     def project(self, u: Array) -> Array:
         """The nearest points that can be tried; `u` and the result have shape `m x width`."""
-        return self._coordinates(self._indices(u))
+        return self._coordinates(self.indices(u))
 
     def decode(self, u: Array) -> Any:
         """The value at coordinates `u` (shape `width`), as Tune has it."""
-        return copy.deepcopy(self.values[int(self._indices(u[None])[0])])
+        return copy.deepcopy(self.values[int(self.indices(u[None])[0])])
 
     def encode(self, value: object) -> Array:
         """The coordinates (shape `width`) of one of the values."""
@@ -140,7 +150,8 @@ class Choice:
         """What is compared, and shown, when a space changed."""
         return f"a choice of {to_plain(list(self.values))}"
 
-    def _indices(self, u: Array) -> npt.NDArray[np.intp]:
+    def indices(self, u: Array) -> npt.NDArray[np.intp]:
+        """Which of the values is at each row of `u` (`m x width`), shape `m`."""
         if self.width > 1:
             return cast(npt.NDArray[np.intp], np.argmax(u, axis=1))
         cells = np.floor(np.clip(u[:, 0], 0.0, 1.0) * len(self.values))
@@ -152,7 +163,41 @@ class Choice:
         return indices[:, None] / (len(self.values) - 1)
 
 
+@dataclass(frozen=True)
+class Branches(Choice):
+    """One of several branches: `values` are dictionaries or lists with None in the `holes`, where their own parameters belong."""
+
+    holes: tuple[tuple[tuple[Any, ...], ...], ...] = ()
+
+    def index(self, value: object) -> int:
+        """The branch whose constants these are; of several the one whose parameters are all there."""
+        for whole in (True, False):
+            for index, (branch, holes) in enumerate(zip(self.values, self.holes, strict=True)):
+                if _fits(branch, value, holes, whole=whole):
+                    return index
+        raise ValueError(f"{self.name} = {value!r} is none of its branches {list(self.values)}")
+
+
 Dimension = Number | Choice
+
+
+def _fits(branch: Any, value: Any, holes: tuple[tuple[Any, ...], ...], *, whole: bool) -> bool:
+    """Whether a value is of that branch: the same constants, and no others; with `whole` every parameter too."""
+    if () in holes:
+        return True
+    keys = range(len(branch)) if isinstance(branch, list | tuple) else branch if isinstance(branch, dict) else None
+    if keys is None:
+        return any(equal(branch, value) for equal in (same, _equal_numbers, _equal_as_json))
+    if not isinstance(value, dict if isinstance(branch, dict) else list | tuple):
+        return False
+    inside = {key: tuple(hole[1:] for hole in holes if hole[0] == key) for key in keys}
+    there = value if isinstance(value, dict) else range(len(value))
+    if any(key not in inside for key in there):
+        return False
+    return all(
+        _fits(branch[key], value[key], inside[key], whole=whole) if key in there else not whole and () in inside[key]
+        for key in keys
+    )
 
 
 def is_number(value: object) -> bool:

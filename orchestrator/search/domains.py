@@ -1,14 +1,15 @@
 """Tune's domains - uniform, randint, choice, ... - read as parameters; what cannot be searched is refused in one line."""
 
+import copy
 import math
 from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any
 
 from ray.tune.search.sample import Categorical, Domain, Float, Function, Integer, LogUniform, Normal, Quantized
-from ray.tune.search.variant_generator import parse_spec_vars
+from ray.tune.search.variant_generator import assign_value, parse_spec_vars
 
-from orchestrator.search.dimensions import Choice, Dimension, Number, is_number, same
+from orchestrator.search.dimensions import Branches, Choice, Dimension, Number, is_number, same
 from orchestrator.search.placeholders import FUNCTION, Objects, resolved
 
 
@@ -72,7 +73,8 @@ def _check_bounds(name: str, low: Any, high: Any, step: Any, log: bool) -> None:
 def _choice(name: str, categories: Sequence[Any], objects: Objects) -> tuple[Any, Dimension | None]:
     found: list[tuple[Any, Any]] = []  # as Tune has it, as people have it
     for category in categories:
-        _refuse_nested(name, category)
+        for _, value in parse_spec_vars({0: category})[0]:
+            refuse_function(name, value)
         meaning = resolved(category, objects)
         if not any(same(known, meaning) for _, known in found):
             found.append((category, meaning))
@@ -85,10 +87,48 @@ def _choice(name: str, categories: Sequence[Any], objects: Objects) -> tuple[Any
     return None, Choice(name, values, ordered, meanings)
 
 
-def _refuse_nested(name: str, category: Any) -> None:
-    nested = category if isinstance(category, dict) else {0: category}
-    constants, domains, grids = parse_spec_vars(nested)
-    if domains or grids:
-        raise ValueError(f"{name} has a domain inside a choice: give that parameter a key of its own in the space.")
-    for _, value in constants:
-        refuse_function(name, value)
+def is_branched(domain: Domain) -> bool:
+    """Whether it is a choice with domains inside."""
+    return isinstance(domain, Categorical) and any(any(_inside(category)) for category in domain.categories)
+
+
+def read_branches(name: str, domain: Categorical) -> Branches:
+    """The branches of a choice, with a hole for every parameter inside; those follow from `inner_domains`."""
+    branches, holes = [], []
+    for category in domain.categories:
+        paths = tuple(path for path, _ in inner_domains(name, category))
+        branches.append(_with_holes(category, paths))
+        holes.append(paths)
+    choice = Branches(name, tuple(branches), holes=tuple(holes))
+    for index, branch in enumerate(branches):
+        if choice.index(branch) != index:
+            remedy = 'a constant that tells it apart, such as {"name": "sgd", ...}'
+            raise ValueError(f"{name} has two branches that look alike, {branch!r}: give each {remedy}.")
+    return choice
+
+
+def inner_domains(name: str, category: Any) -> list[tuple[tuple[Any, ...], Domain]]:
+    """The domains inside one branch, by their paths."""
+    domains, grids = _inside(category)
+    if grids:
+        raise ValueError(f"{name} has a grid_search inside a choice, which leaves nothing to choose: use tune.choice.")
+    if isinstance(category, Domain):
+        raise ValueError(
+            f"{name} is a choice of a bare domain: put it into a branch of its own, as in {{'value': tune.uniform(0, 1)}}."
+        )
+    return domains
+
+
+def _inside(category: Any) -> tuple[list[tuple[tuple[Any, ...], Domain]], list[Any]]:
+    """Domains and grids in a category, by their paths in it."""
+    constants, domains, grids = parse_spec_vars({0: category})
+    for path, value in constants:
+        refuse_function("/".join(map(str, path[1:])), value)
+    return [(tuple(path[1:]), domain) for path, domain in domains], grids
+
+
+def _with_holes(category: Any, paths: tuple[tuple[Any, ...], ...]) -> Any:
+    hollow = copy.deepcopy({0: category})
+    for path in paths:
+        assign_value(hollow, (0, *path), None)
+    return hollow[0]

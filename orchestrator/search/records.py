@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from orchestrator.search.space import Config
-from orchestrator.trials import Status
+from orchestrator.search.dimensions import Config
+from orchestrator.trial_records import Status
 
 Result = Mapping[str, Any]
 """What a trial reported, as Tune passes it on."""
@@ -25,6 +25,23 @@ class SuspectTrial:
     expected: float
     residual: float
     weight: float
+    reporter: str | None = None
+    """The machine it came from, where Tune knows it."""
+    reason: str = ""
+    """Why, where the model alone does not say it: its place was asked again, it is beyond belief, its curve contradicts it."""
+
+
+@dataclass(frozen=True)
+class JudgedTrial:
+    """A trial, how far its report is believed (1 is full trust), and what the model expects in its place."""
+
+    trial_id: str | None
+    number: int | None
+    status: Status
+    config: Config
+    reported: float
+    expected: float
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -38,7 +55,7 @@ class BestTrial:
     expected: float
 
 
-def as_number(value: Any) -> float | None:
+def as_number(value: object) -> float | None:
     """A report as a float, NaN and infinities included; None if it is no number at all."""
     if hasattr(value, "item"):  # scalars of numpy and torch, and arrays of one
         try:
@@ -53,6 +70,18 @@ def as_number(value: Any) -> float | None:
         return math.inf if value == abs(value) else -math.inf
 
 
+def maximised(value: float | None, sign: float) -> float | None:
+    """The report, maximised; None if it says that the trial failed. An infinitely good one is a lie, not a failure."""
+    y = math.nan if value is None else sign * value
+    return None if math.isnan(y) or y == -math.inf else y
+
+
 def config_in(result: Result) -> Config:
     """The configuration that Tune adds to the results of a trial."""
-    return {key.removeprefix("config/"): value for key, value in result.items() if key.startswith("config/")}
+    return {key.removeprefix("config/"): value for key, value in result.items() if str(key).startswith("config/")}
+
+
+def resource_in(result: Result, time_attr: str | None) -> float | None:
+    """How much of its resource the trial has spent, as it reports itself; None where it does not say, or nobody asks."""
+    spent = None if time_attr is None else as_number(result.get(time_attr))
+    return spent if spent is not None and 0.0 < spent < math.inf else None

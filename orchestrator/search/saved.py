@@ -13,7 +13,7 @@ from ray.tune.search.repeater import TRIAL_INDEX
 from ray.tune.utils.util import flatten_dict
 
 from orchestrator.plain import Json
-from orchestrator.search.records import as_number
+from orchestrator.search.records import as_number, resource_in
 from orchestrator.search.space import Config, TuneSpace
 from orchestrator.trials import Point
 
@@ -28,6 +28,7 @@ class KnownTrial:
     x: Point | None
     ended: bool
     value: float | None
+    resource: float | None = None
 
 
 def write_state(path: Path, state: Json) -> None:
@@ -63,7 +64,7 @@ def newest_state(folder: Path, template: str) -> Path:
     return files[-1]
 
 
-def known_trials(folder: Path, space: TuneSpace, metric: str) -> list[KnownTrial] | None:
+def known_trials(folder: Path, space: TuneSpace, metric: str, time_attr: str | None) -> list[KnownTrial] | None:
     """The trials of the newest state of Tune in `folder`, in Tune's order; None if there is no such state."""
     files = sorted(folder.glob("experiment_state-*.json"))
     if not files:
@@ -74,7 +75,7 @@ def known_trials(folder: Path, space: TuneSpace, metric: str) -> list[KnownTrial
     places = [_place(space, facts) for facts, _ in saved]
     # a Repeater runs each suggestion several times and reports the mean itself
     single = [None if places.count(x) > 1 else x for x in places]
-    return [_known(facts, past, x, metric) for (facts, past), x in zip(saved, single, strict=True)]
+    return [_known(facts, past, x, metric, time_attr) for (facts, past), x in zip(saved, single, strict=True)]
 
 
 def _place(space: TuneSpace, facts: Config) -> Point | None:
@@ -86,7 +87,8 @@ def _place(space: TuneSpace, facts: Config) -> Point | None:
         return None
 
 
-def _known(facts: Config, past: Config, x: Point | None, metric: str) -> KnownTrial:
+def _known(facts: Config, past: Config, x: Point | None, metric: str, time_attr: str | None) -> KnownTrial:
     failed, last = facts["status"] == "ERROR", flatten_dict(past.get("last_result") or {})
     value = None if failed else as_number(last.get(metric))
-    return KnownTrial(facts["trial_id"], x, failed or facts["status"] == "TERMINATED", value)
+    ended = failed or facts["status"] == "TERMINATED"
+    return KnownTrial(facts["trial_id"], x, ended, value, resource_in(last, time_attr))

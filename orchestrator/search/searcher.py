@@ -5,55 +5,58 @@ What comes back from a trial, and what it means:
 | from Tune                                             | meaning                                                        |
 |-------------------------------------------------------|----------------------------------------------------------------|
 | a finite number (a bool counts as 0 or 1)             | an observation, believed as far as the robust weights allow    |
-| an infinitely good number                             | a lie: a row without influence                                 |
+| an infinitely good number                             | a lie: nothing useful comes from there                         |
 | NaN, an infinitely bad number                         | a failed trial: the training diverged                          |
 | None, text, a list                                    | a failed trial                                                 |
 | no metric in the last report                          | an observation at the last value seen, else a failed trial     |
 | a crash (`error=True` without a number)               | a failed trial                                                 |
 | a failed trial that was retried and reports a number  | an observation that takes the place of the failure             |
-| stopped early by a scheduler (ASHA), paused for good  | an observation at its last reported value                      |
+| stopped early by a scheduler (ASHA), paused for good  | an observation at its share of the budget (`orchestrator.rungs`) |
 | stopped before it reported anything                   | withdrawn: nothing was learned, no row                         |
 | a second or late completion                           | ignored with a warning: the first wins                         |
 | an id that was never suggested                        | a retry if it reports the configuration of a pending or failed |
 |                                                       | trial, else ignored with a warning                             |
 
-A failed trial is a row as well, by `on_error`: "pessimistic" gives it the worst value among those believed when it
-arrived, which the weights may disbelieve in turn - one crash amid good neighbours is forgiven, a region that always
-crashes is left; "ignore" makes it a row without influence; a number is its value. Nothing is told to the model before the
-first finite number is there.
+A failed trial is a row as well, by `on_error`: "region" teaches a model of where trials succeed, as an infinitely good
+number does - one crash amid good neighbours is forgiven, a region that always crashes is left; "pessimistic" gives it the
+worst value among those believed when it arrived; "ignore" makes it a row without influence; a number is its value. Nothing is
+told to the model before the first finite number is there.
 """
 
 import logging
-import os
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
-from ray.tune.result import DEFAULT_METRIC
-from ray.tune.search import Searcher
+from ray.tune.result import DEFAULT_METRIC, TRAINING_ITERATION
 
 from orchestrator.plain import Json, from_plain, to_plain
 from orchestrator.search.core import Search
+from orchestrator.search.looking import Looking
 from orchestrator.search.placeholders import objects_known_to_tune
-from orchestrator.search.records import BestTrial, Result, SuspectTrial, as_number, config_in
+from orchestrator.search.records import Result, as_number, config_in
 from orchestrator.search.saved import known_trials, newest_state, read_state, write_state
+from orchestrator.search.scheduled import Scheduled, allow_missing_metrics
 from orchestrator.search.settings import Settings, check_goal, check_space
 from orchestrator.search.space import AnyConfig, Config, TuneSpace, has_domains
 from orchestrator.search.warmstart import Past, WarmStart, locate, read_results
-from orchestrator.trials import ModelFailure, Row, Trial
 
 log = logging.getLogger(__name__)
 
 
-class RCGPSearch(Searcher):
+class RCGPSearch(Looking, Scheduled):
     """Search that keeps working when some of the results are lies.
 
     `space`, `metric` and `mode` may be left to the `Tuner`. `algorithm` is any of `rcgp.ALGORITHMS`, further options are its
     own. `n_initial` quasi-random trials come first, after `points_to_evaluate`, whose open values are quasi-random too; those
     with `evaluated_rewards` are believed to have run. `on_error` values failed trials (see the module). More than
     `suspect_share` doubted reports give a warning. From `background_from` rows on suggestions are computed in a thread, so
-    that a slow fit does not stall the workers.
+    that a slow fit does not stall the workers. `error_metric` names the standard error that trials report beside the metric. The
+    last `confirm` of the Tuner's `num_samples` trials run again what decides the answer. `time_attr` counts a trial's progress
+    where a scheduler stops some on their way (None: the last report counts), `max_resource` is where they would end.
     """
 
     def __init__(
@@ -67,15 +70,20 @@ class RCGPSearch(Searcher):
         n_initial: int | None = None,
         points_to_evaluate: Sequence[AnyConfig] | None = None,
         evaluated_rewards: Sequence[float] | None = None,
-        on_error: str | float = "pessimistic",
+        on_error: str | float = "region",
         suspect_share: float = 0.25,
         background_from: int | None = 400,
+        error_metric: str | None = None,
+        confirm: int = 0,
+        time_attr: str | None = TRAINING_ITERATION,
+        max_resource: float | None = None,
         **options: Any,
     ) -> None:
         check_space(space)
         check_goal(metric, mode)
         super().__init__(metric=metric, mode=mode)
-        self.settings = Settings(algorithm, seed, n_initial, on_error, suspect_share, background_from, options)
+        how = (algorithm, seed, n_initial, on_error, suspect_share, background_from, options, error_metric, confirm)
+        self.settings = Settings(*how, time_attr, max_resource)
         self._warm_start = WarmStart.of(points_to_evaluate, evaluated_rewards)
         self._space: TuneSpace | None = None
         self._given = space is not None
@@ -115,43 +123,18 @@ class RCGPSearch(Searcher):
         searcher.restore_from_dir(str(folder))
         return searcher
 
-    # What people call
-
-    def suspects(self) -> list[SuspectTrial]:
-        """The trials whose reports are doubted, least believed first."""
-        return self._ready().suspects()
-
-    def best(self, robust: bool = True) -> BestTrial:
-        """The trial that the model believes best or, with `robust=False`, the one that reported the best value."""
-        return self._ready().best(robust=robust)
-
-    @property
-    def observations(self) -> tuple[Row, ...]:
-        """Every trial that ended, in the order of arrival."""
-        return () if self._search is None else self._search.trials.rows
-
-    @property
-    def pending(self) -> dict[str, Trial]:
-        """The suggested trials that have not ended, by Tune's id."""
-        pending = {} if self._search is None else self._search.trials.pending
-        return {trial.trial_id: trial for trial in pending.values() if trial.trial_id is not None}
-
-    @property
-    def model_failures(self) -> tuple[ModelFailure, ...]:
-        """The suggestions that the model could not make: a quasi-random point took the place of each."""
-        return () if self._search is None else tuple(self._search.trials.model_failures)
-
     # What Tune calls
 
     def set_search_properties(self, metric: str | None, mode: str | None, config: Config, **spec: Any) -> bool:
         """Take over space and goal from the `Tuner`; a second fit of the same space goes on where the first ended."""
-        _allow_missing_metrics()
+        allow_missing_metrics()
         self._set_goal(metric, mode)
         if not self._given or has_domains(config):
             own = {} if self._space is None else self._space.objects
             self._take_space(TuneSpace.parse(config, {**own, **objects_known_to_tune()}))
             self._given = False  # Tune has constants and objects of its own
         self._begin()
+        self._learn_horizon(spec.get("num_samples"))
         return True
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
@@ -179,7 +162,7 @@ class RCGPSearch(Searcher):
         search = self._ready()
         number = search.number_of(trial_id, config_in(result))
         if number is not None:
-            search.trials.report(number, as_number(result.get(self._metric)))
+            search.report(number, *self._told(result), config_in(result))
 
     def on_trial_complete(self, trial_id: str, result: Result | None = None, error: bool = False) -> None:
         """A trial ended: see the module for what each way of ending means."""
@@ -191,7 +174,9 @@ class RCGPSearch(Searcher):
             return
         value = self._last_value(number, result or {}, error)
         nothing_learned = value is None and not result and not error
-        if not (search.trials.withdraw(number) if nothing_learned else search.end(number, value)):
+        error_of, spent = self._standard_error(result or {}), self._told(result)[1]
+        ended = partial(search.end, resource=spent, standard_error=error_of, reporter=(result or {}).get("hostname"))
+        if not (search.trials.withdraw(number) if nothing_learned else ended(number, value)):
             log.warning("RCGPSearch ignored the completion of trial %s: it ended before.", trial_id)
 
     def add_evaluated_point(
@@ -312,7 +297,7 @@ class RCGPSearch(Searcher):
             raise ValueError(
                 "RCGPSearch has no mode: say mode='min' or mode='max' in TuneConfig, or where the space is given."
             )
-        _allow_missing_metrics()
+        allow_missing_metrics()
         self._metric = self._metric or DEFAULT_METRIC
         return self._search
 
@@ -325,15 +310,25 @@ class RCGPSearch(Searcher):
         trial = self._ready().trials.pending.get(number)
         return None if error or trial is None else trial.last_report
 
+    def _standard_error(self, result: Result) -> float | None:
+        """What the trial says of its own precision, where that makes sense."""
+        error = None if self.settings.error_metric is None else as_number(result.get(self.settings.error_metric))
+        return error if error is not None and 0.0 < error < math.inf else None
+
+    def _learn_horizon(self, samples: int | None) -> None:
+        """When the end is near, for trials that confirm the answer."""
+        if self.settings.confirm and (samples is None or samples < 1):
+            raise ValueError(
+                f"confirm={self.settings.confirm} needs to know the last trials: give num_samples a number."
+            )
+        if self._search is not None:
+            started = self._search.trials.started
+            self._search.verdicts.horizon = None if samples is None else started + samples
+
     def _catch_up(self, folder: Path) -> None:
         """Learn of trials that started or ended after this state was saved and before Tune's own was."""
         if self._search is None:
             return
-        known = known_trials(folder, self._search.space, self._metric or DEFAULT_METRIC)
+        known = known_trials(folder, self._search.space, self._metric or DEFAULT_METRIC, self.settings.time_attr)
         if known is not None:
             self._search.catch_up(known)
-
-
-def _allow_missing_metrics() -> None:
-    """Tune ends the whole run at a report without the metric unless this is set; whoever has set it is left alone."""
-    os.environ.setdefault("TUNE_DISABLE_STRICT_METRIC_CHECKING", "1")

@@ -1,4 +1,4 @@
-"""How RCGPSearch searches: its settings, checked when they are given."""
+"""How RCGPSearch and RCGPSampler search: their settings, checked when they are given."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -6,39 +6,58 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, cast
 
-from orchestrator.trials import Array, FailureRule
+from orchestrator.trial_records import Array, FailureRule
 from rcgp import Optimizer, make_optimizer
+
+RULES = ("region", "pessimistic", "ignore")
+"""What a failed trial may be worth, by name."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything about a searcher but its space and its goal."""
+    """Everything about a search but its space and its goal."""
 
     algorithm: str = "a2-rcgp-ucb"
     seed: int = 0
     n_initial: int | None = None
-    on_error: str | float = "pessimistic"
+    on_error: str | float = "region"
     suspect_share: float = 0.25
     background_from: int | None = 400
     options: Mapping[str, Any] = field(default_factory=dict)
+    error_metric: str | None = None
+    confirm: int = 0
+    time_attr: str | None = "training_iteration"
+    max_resource: float | None = None
 
     def __post_init__(self) -> None:
-        rules = ("pessimistic", "ignore")
-        if self.on_error not in rules and not (_is_real(self.on_error) and math.isfinite(float(self.on_error))):
-            raise ValueError(f"on_error must be 'pessimistic', 'ignore' or a finite number, got {self.on_error!r}.")
+        if self.on_error not in RULES and not (_is_real(self.on_error) and math.isfinite(float(self.on_error))):
+            rules = ", ".join(map(repr, RULES))
+            raise ValueError(f"on_error must be {rules} or a finite number, got {self.on_error!r}.")
         if not (_is_real(self.suspect_share) and 0.0 < self.suspect_share <= 1.0):
             raise ValueError(f"suspect_share must lie in (0, 1], got {self.suspect_share!r}.")
         if self.background_from is not None and not (_is_whole(self.background_from) and self.background_from >= 0):
             raise ValueError(f"background_from must be a whole number of trials or None, got {self.background_from!r}.")
+        if not (_is_whole(self.confirm) and self.confirm >= 0):
+            raise ValueError(f"confirm must be a whole number of trials, got {self.confirm!r}.")
+        if self.error_metric is not None and not isinstance(self.error_metric, str):
+            raise ValueError(f"error_metric must be the name of a metric, got {self.error_metric!r}.")
+        if self.max_resource is not None and not (_is_real(self.max_resource) and 0.0 < self.max_resource < math.inf):
+            raise ValueError(f"max_resource must be a positive number or None, got {self.max_resource!r}.")
+        if self.time_attr is not None and not isinstance(self.time_attr, str):
+            raise ValueError(
+                f"time_attr must be the name of what counts a trial's progress, or None, got {self.time_attr!r}."
+            )
         for option in ("dim", "name", "project"):
             if option in self.options:
-                raise ValueError(f"{option} is no option of RCGPSearch: it follows from the search space.")
+                raise ValueError(f"{option} is no option: it follows from the search space.")
         self.optimizer(dim=1, parameters=1, project=None)  # a wrong option shows now, not when the fit starts
 
     def optimizer(self, dim: int, parameters: int, project: Callable[[Array], Array] | None) -> Optimizer:
-        """A fresh optimizer; by default two initial points for each parameter, at least four. No point is tried twice."""
+        """A fresh optimizer; by default two initial points for each parameter, at least four. No point is tried twice but to
+        check a claim."""
         initial = max(4, 2 * parameters) if self.n_initial is None else self.n_initial
-        options = {"avoid_repeats": True, **self.options}
+        robust = self.algorithm == "a2-rcgp-ucb" and self.options.get("recipe") != "paper"
+        options = {"avoid_repeats": True, "verify": robust, "regions": self.on_error == "region", **self.options}
         return make_optimizer(self.algorithm, dim, seed=self.seed, n_initial=initial, project=project, **options)
 
     def fallback(self, dim: int, project: Callable[[Array], Array]) -> Optimizer:

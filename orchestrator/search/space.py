@@ -5,22 +5,25 @@ data, and the same in every session. People get, and may give, the objects thems
 """
 
 import copy
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
 from ray.tune.search.variant_generator import assign_value, parse_spec_vars
+from ray.tune.utils.util import unflatten_dict
 
 from orchestrator.plain import Json, from_plain, to_plain
-from orchestrator.search.dimensions import Choice, Dimension, Number
-from orchestrator.search.domains import read_domain, refuse_function
+from orchestrator.search.cube import Condition, Cube
+from orchestrator.search.dimensions import Branches, Choice, Dimension, Number
+from orchestrator.search.dimensions import Config as Config
+from orchestrator.search.domains import inner_domains, is_branched, read_branches, read_domain, refuse_function
 from orchestrator.search.placeholders import Objects, resolved, with_placeholders
-from orchestrator.trials import Array, Point
+from orchestrator.trial_records import Array, Point
 
-Config = dict[Any, Any]
 AnyConfig = Mapping[Any, Any]
-"""A configuration: keys and values are its user's own."""
+"""A configuration that is only read."""
 Path = tuple[Any, ...]
 
 
@@ -31,6 +34,7 @@ class TuneSpace:
     dimensions: tuple[Dimension, ...]
     paths: tuple[Path, ...]
     template: Config  # the whole config, constants included, to be filled in at `paths`
+    conditions: tuple[Condition | None, ...]
     objects: Objects = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
@@ -43,35 +47,39 @@ class TuneSpace:
             raise ValueError(f"{_name(path)} is a grid_search, which leaves nothing to choose: use tune.choice.")
         for path, value in constants:
             refuse_function(_name(path[:-1]), value)
-        parsed = [(path, read_domain(_name(path), domain, known)) for path, domain in domains]
-        for path, (value, dimension) in parsed:
-            if dimension is None:
-                assign_value(template, path, value)
-        free = [(path, dimension) for path, (_, dimension) in parsed if dimension is not None]
-        _refuse_ambiguity([_name(path) for path, _ in free])
-        if not free:
+        reading = _Reading(known)
+        for path, domain in domains:
+            alone = reading.read(path, domain, None)
+            if alone:
+                assign_value(template, path, alone[0])
+        if not reading.dimensions:
             raise ValueError("The search space is empty: give a parameter a range, such as tune.uniform(0, 1).")
-        return cls(tuple(d for _, d in free), tuple(p for p, _ in free), template, known)
+        _refuse_ambiguity(reading)
+        paths, conditions = tuple(reading.paths), tuple(reading.conditions)
+        return cls(tuple(reading.dimensions), paths, template, conditions, known)
+
+    @property
+    def cube(self) -> Cube:
+        """The parameters as coordinates."""
+        return Cube(self.dimensions, self.conditions)
 
     @property
     def dim(self) -> int:
         """The number of coordinates of the cube."""
-        return sum(dimension.width for dimension in self.dimensions)
+        return self.cube.dim
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The parameters, nested ones as `outer/inner`."""
+        """The parameters, nested ones as `outer/inner`; two branches may each have one of the same name."""
         return tuple(dimension.name for dimension in self.dimensions)
 
     def project(self, points: Array) -> Array:
         """The nearest points that can be tried; `points` and the result have shape `m x dim`."""
-        parts = [dimension.project(points[:, where]) for dimension, where in self._slices()]
-        return np.concatenate(parts, axis=1)
+        return self.cube.project(points)
 
     def values(self, x: Sequence[float] | Array) -> Config:
-        """The values at `x` (shape `dim`) by the names of their parameters, as Tune has them."""
-        point = np.asarray(x)
-        return {dimension.name: dimension.decode(point[where]) for dimension, where in self._slices()}
+        """The values at `x` (shape `dim`) by the names of the parameters that are active there, as Tune has them."""
+        return {self.dimensions[index].name: value for index, value in self.cube.decode(x).items()}
 
     def config(self, x: Sequence[float] | Array) -> Config:
         """The whole configuration at `x` (shape `dim`), constants and objects included."""
@@ -85,35 +93,51 @@ class TuneSpace:
         """The branches of a configuration that vary, as Tune wants them suggested: it adds constants and objects itself."""
         return cast(Config, _branches(self._filled(values), set(self.paths)))
 
+    def is_at(self, config: AnyConfig, x: Point) -> bool:
+        """Whether that configuration is the point `x`; one that cannot be located says nothing, and is."""
+        try:
+            return bool(np.allclose(self.locate(config), x, rtol=0.0, atol=1e-6))
+        except ValueError:
+            return True
+
     def locate(self, config: AnyConfig) -> Point:
         """As `encode`, for the bookkeeping of trials."""
         return tuple(map(float, self.encode(config)))
 
     def encode(self, config: AnyConfig) -> Array:
         """The point (shape `dim`) of a configuration, nested or with `outer/inner` keys."""
-        found = self._found(config)
-        for name in self.names:
-            if name not in found:
-                raise ValueError(f"{name} is missing")
-        return np.concatenate([dimension.encode(found[dimension.name]) for dimension in self.dimensions])
+        return self.cube.encode(self._found(config))
+
+    def filled_up(self, values: Config, x: Sequence[float] | Array) -> Config:
+        """The values that a person gave, by name; those that were left open are the ones at `x` (shape `dim`)."""
+        found = self._found(values)
+        slices = [where for _, where in self.cube.slices()]
+        for index in self.cube.active_among(found):
+            if index not in found:
+                found[index] = self.dimensions[index].decode(np.asarray(x)[slices[index]])
+        return {self.dimensions[index].name: found[index] for index in self.cube.active_among(found)}
 
     def read_point(self, config: AnyConfig) -> Config:
         """The values that a person wrote, by name and as Tune has them; a wrong one, or one that is no parameter, is refused."""
         known = {*self.names, *(_name(path) for path, _ in _leaves(self.template))}
         for name in (_name(path) for path, _ in _leaves(with_placeholders(config)[0])):
             if not any(name == k or name.startswith(f"{k}/") for k in known):
-                raise ValueError(f"{name} is no parameter of the space, which has {', '.join(self.names)}")
-        found = self._found(config)
-        for dimension in self.dimensions:
-            if dimension.name in found:
-                coordinates = dimension.encode(found[dimension.name])
-                if isinstance(dimension, Choice):
-                    found[dimension.name] = dimension.decode(coordinates)
-        return found
+                raise ValueError(
+                    f"{name} is no parameter of the space, which has {', '.join(dict.fromkeys(self.names))}"
+                )
+        found, read = self._found(config), {}
+        for index in self.cube.active_among(found):
+            if index in found:
+                dimension = self.dimensions[index]
+                coordinates = dimension.encode(found[index])
+                read[dimension.name] = dimension.decode(coordinates) if isinstance(dimension, Choice) else found[index]
+        for name in set(self.names) & set(config) - set(read):
+            raise ValueError(f"{name} belongs to a branch that the point does not take: name the branch as well")
+        return read
 
     def difference(self, other: "TuneSpace") -> str | None:
         """The first parameter in which two spaces differ, or None."""
-        mine, theirs = ({d.name: d.describe() for d in s.dimensions} for s in (self, other))
+        mine, theirs = ({name: d.describe() for name, d in s._by_full_name()} for s in (self, other))
         for name in [*mine, *theirs]:
             if mine.get(name) != theirs.get(name):
                 return f"{name} was {mine.get(name, 'absent')} and is {theirs.get(name, 'absent')}"
@@ -130,34 +154,89 @@ class TuneSpace:
         return {
             "dimensions": [[type(d).__name__, to_plain(_saved(d))] for d in self.dimensions],
             "paths": to_plain(list(self.paths)),
-            "template": to_plain(_hollow(self.template, self.paths)),
+            "template": to_plain(_hollow(self.template, self._outer())),
+            "conditions": [None if c is None else [c.parent, c.value] for c in self.conditions],
         }
 
     @classmethod
     def from_state(cls, state: Json) -> "TuneSpace":
         """The space that `state_dict` wrote; its objects stay placeholders."""
-        kinds: dict[str, type[Number] | type[Choice]] = {"Number": Number, "Choice": Choice}
+        kinds: dict[str, type[Number] | type[Choice]] = {"Number": Number, "Choice": Choice, "Branches": Branches}
         dimensions = tuple(kinds[kind](**from_plain(fields)) for kind, fields in state["dimensions"])
-        return cls(dimensions, tuple(from_plain(state["paths"])), from_plain(state["template"]))
+        listed = state.get("conditions") or [None] * len(dimensions)  # there are old states on people's disks
+        conditions = tuple(None if c is None else Condition(*c) for c in listed)
+        return cls(dimensions, tuple(from_plain(state["paths"])), from_plain(state["template"]), conditions)
 
-    def _found(self, config: AnyConfig) -> Config:
-        """The values of a configuration by name, as far as it has them."""
-        looked_up = (
-            (d.name, _lookup(config, d.name, path)) for d, path in zip(self.dimensions, self.paths, strict=True)
-        )
-        return {name: values[0] for name, values in looked_up if values}
+    def _by_full_name(self) -> Iterator[tuple[str, Dimension]]:
+        """Every parameter by a name that tells those of different branches apart."""
+        for dimension, condition in zip(self.dimensions, self.conditions, strict=True):
+            branch = "" if condition is None else f" in branch {condition.value} of {self.names[condition.parent]}"
+            yield f"{dimension.name}{branch}", dimension
+
+    def _outer(self) -> tuple[Path, ...]:
+        """The paths of the parameters outside all branches."""
+        return tuple(path for path, condition in zip(self.paths, self.conditions, strict=True) if condition is None)
+
+    def _found(self, config: AnyConfig) -> dict[int, Any]:
+        """The values of a configuration by the number of the parameter, as far as it has them and they are active."""
+        found: dict[int, Any] = {}
+        for index in self.cube.active_among(found):
+            values = _lookup(config, self.names[index], self.paths[index])
+            if values and not (values[0] is None and self._may_be_open(index)):
+                found[index] = values[0]
+        return found
+
+    def _may_be_open(self, index: int) -> bool:
+        """Whether None in the place of a parameter is the hole that a branch has there, and no value."""
+        dimension = self.dimensions[index]
+        chosen = isinstance(dimension, Choice) and None in dimension.values
+        return self.conditions[index] is not None and not chosen
 
     def _filled(self, values: Json) -> Config:
         config = copy.deepcopy(self.template)
-        for name, path in zip(self.names, self.paths, strict=True):
-            assign_value(config, path, values[name])
+        found = self._found(values)
+        for index in self.cube.active_among(found):  # a branch comes before what is in it
+            assign_value(config, self.paths[index], found[index])
         return config
 
-    def _slices(self) -> Iterator[tuple[Dimension, slice]]:
-        start = 0
-        for dimension in self.dimensions:
-            yield dimension, slice(start, start + dimension.width)
-            start += dimension.width
+
+class _Reading:
+    """What was read of a space so far: parameters, their paths and conditions, those of a branch after its choice."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self.dimensions, self.paths = list[Dimension](), list[Path]()
+        self.conditions = list[Condition | None]()
+
+    def read(self, path: Path, domain: Any, condition: Condition | None) -> list[Any]:
+        """Add the parameters of a domain; nothing, or the only value of a domain that leaves no choice, in a list."""
+        if is_branched(domain):
+            self._read_branches(path, domain, condition)
+            return []
+        value, dimension = read_domain(_name(path), domain, self._objects)
+        if dimension is None:
+            return [value]
+        self._add(path, dimension, condition)
+        return []
+
+    def _read_branches(self, path: Path, domain: Any, condition: Condition | None) -> None:
+        number = len(self.dimensions)
+        self._add(path, read_branches(_name(path), domain), condition)
+        for value, category in enumerate(domain.categories):
+            for inner, inside in inner_domains(_name(path), category):
+                alone = self.read((*path, *inner), inside, Condition(number, value))
+                if alone:
+                    raise ValueError(f"{_name((*path, *inner))} leaves no choice: write {alone[0]!r} in its place.")
+
+    def _add(self, path: Path, dimension: Dimension, condition: Condition | None) -> None:
+        self.dimensions.append(dimension)
+        self.paths.append(path)
+        self.conditions.append(condition)
+
+    def branch(self, index: int) -> dict[int, int]:
+        """The choices that lead to a parameter, and the value that each must take."""
+        condition = self.conditions[index]
+        return {} if condition is None else {**self.branch(condition.parent), condition.parent: condition.value}
 
 
 def has_domains(config: AnyConfig) -> bool:
@@ -170,9 +249,12 @@ def _saved(dimension: Dimension) -> Config:
     return {key: value for key, value in vars(dimension).items() if key != "meanings"}
 
 
-def _refuse_ambiguity(names: list[str]) -> None:
-    for name in names:
-        if names.count(name) > 1:
+def _refuse_ambiguity(reading: _Reading) -> None:
+    """Refuse two parameters of one name that may be active together."""
+    for first, second in itertools.combinations(range(len(reading.dimensions)), 2):
+        name, one, other = reading.dimensions[first].name, reading.branch(first), reading.branch(second)
+        together = all(one[choice] == other[choice] for choice in one.keys() & other.keys())
+        if name == reading.dimensions[second].name and together:
             raise ValueError(f"{name} names two parameters: a key with a slash reads like a nested one, rename it.")
 
 
@@ -184,10 +266,12 @@ def _lookup(config: AnyConfig, name: str, path: Path) -> list[Any]:
     """The value under that name or at that path, in a list; an empty one if there is none."""
     if name in config:
         return [config[name]]
+    inside = {key.removeprefix(f"{name}/"): config[key] for key in config if str(key).startswith(f"{name}/")}
+    if inside:  # a flat configuration
+        return [unflatten_dict(inside)]
     value: Any = config
     for key in path:
-        inside = key in value if isinstance(value, Mapping) else _has_index(value, key)
-        if not inside:
+        if not (key in value if isinstance(value, Mapping) else _has_index(value, key)):
             return []
         value = value[key]
     return [value]

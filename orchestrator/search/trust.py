@@ -1,12 +1,14 @@
 """How far the reports of a search are trusted: the doubted trials, the best one, and a warning when there are many lies."""
 
 import logging
+import math
+from typing import Protocol
 
 import numpy as np
 
-from orchestrator.search.records import BestTrial, SuspectTrial
-from orchestrator.search.space import TuneSpace
-from orchestrator.trials import Trials
+from orchestrator.search.dimensions import Config
+from orchestrator.search.records import BestTrial, JudgedTrial, SuspectTrial
+from orchestrator.trials import Point, Trials
 from rcgp import SUSPECT_WEIGHT
 
 log = logging.getLogger(__name__)
@@ -15,9 +17,17 @@ FEW = 10
 """Among fewer reports no share is worth a warning."""
 
 
-def suspects(trials: Trials, space: TuneSpace, sign: float) -> list[SuspectTrial]:
+class Space(Protocol):
+    """What is needed of a front end's space."""
+
+    def config(self, x: Point) -> Config:
+        """The configuration at that point, in its user's words."""
+
+
+def suspects(trials: Trials, space: Space, sign: float) -> list[SuspectTrial]:
     """The trials whose reports are doubted, least believed first; `sign` is -1 where the metric is minimised."""
     trials.tell()
+    doubted, remarks = trials.optimizer.suspects(), trials.optimizer.remarks()
     return [
         SuspectTrial(
             row.trial_id,
@@ -28,13 +38,38 @@ def suspects(trials: Trials, space: TuneSpace, sign: float) -> list[SuspectTrial
             expected=sign * suspect.expected,
             residual=sign * suspect.residual,
             weight=suspect.weight,
+            reporter=row.reporter,
+            reason=suspect.reason or remarks.get(suspect.index, ""),
         )
-        for suspect in trials.optimizer.suspects()
+        for suspect in doubted
         for row in [trials.rows[suspect.index]]
+        if row.status == "completed" or math.isfinite(suspect.residual)  # a failure that was given no value is no lie
     ]
 
 
-def best(trials: Trials, space: TuneSpace, sign: float, *, robust: bool) -> BestTrial:
+def judgements(trials: Trials, space: Space, sign: float) -> list[JudgedTrial]:
+    """Every trial that the model knows, in the order of arrival, and how far its report is believed."""
+    trials.tell()
+    rows = trials.rows[: trials.optimizer.n]
+    if not rows:
+        return []
+    expected = sign * trials.optimizer.posterior(np.array([row.x for row in rows])).mean
+    for suspect in trials.optimizer.suspects():  # what the others say, without the suspect itself
+        expected[suspect.index] = sign * suspect.expected
+    told = zip(rows, expected, trials.optimizer.weights(), strict=True)
+    return [
+        JudgedTrial(row.trial_id, row.number, row.status, space.config(row.x), sign * row.y, float(mean), float(weight))
+        for row, mean, weight in told
+    ]
+
+
+def weights(trials: Trials) -> dict[str, float]:
+    """How far each report was believed when the last suggestion was made, by trial id; nothing is computed."""
+    known = zip(trials.rows, trials.optimizer.committed_weights(), strict=False)
+    return {row.trial_id: float(weight) for row, weight in known if row.trial_id is not None}
+
+
+def best(trials: Trials, space: Space, sign: float, *, robust: bool) -> BestTrial:
     """The trial that the model believes best or, without `robust`, the one that reported the best value."""
     trials.tell()
     rows = trials.rows
@@ -57,12 +92,14 @@ def _believed_best(trials: Trials, done: list[int]) -> int:
     return believed[int(np.argmax(means))]
 
 
-def many_doubted(trials: Trials, share: float, *, warned: bool) -> bool:
+def many_doubted(
+    trials: Trials, share: float, *, warned: bool, who: str = "RCGPSearch", ask: str = "searcher.suspects()"
+) -> bool:
     """Whether more than that share of the reports are doubted; one warning line when it comes to that."""
     weights = trials.optimizer.committed_weights()
     reports = [weight for weight, row in zip(weights, trials.rows, strict=False) if row.status == "completed"]
     doubted = sum(bool(weight < SUSPECT_WEIGHT) for weight in reports)
     many = len(reports) >= FEW and doubted > share * len(reports)
     if many and not warned:
-        log.warning("RCGPSearch doubts %d of %d reports: look at searcher.suspects().", doubted, len(reports))
+        log.warning("%s doubts %d of %d reports: look at %s.", who, doubted, len(reports), ask)
     return many

@@ -1,7 +1,6 @@
 """Results that people already have - a ResultGrid, a table, an MLflow experiment - as (configuration, value) pairs."""
 
 import logging
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -10,7 +9,7 @@ import pandas as pd
 from ray.tune import ResultGrid
 from ray.tune.utils.util import unflatten_dict
 
-from orchestrator.experiments import PARAMETER, experiment_frame
+from orchestrator.experiments import PARAMETER, experiment_frame, is_blank
 from orchestrator.plain import Json, from_plain, to_plain
 from orchestrator.search.dimensions import Choice
 from orchestrator.search.records import as_number
@@ -110,11 +109,6 @@ def read_results(results: Any, metric: str, tracking_uri: str | None = None) -> 
     if metric not in results.columns:
         raise ValueError(f"The table has no column {metric!r}: it has {', '.join(map(str, results.columns))}.")
     return [_from_row(row, metric) for row in results.to_dict(orient="records")]
-
-
-def is_blank(cell: object) -> bool:
-    """Whether a table's cell holds nothing."""
-    return cell is None or (isinstance(cell, float) and math.isnan(cell))
 
 
 def locate(space: TuneSpace, past: Past) -> Point:

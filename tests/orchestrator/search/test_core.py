@@ -125,7 +125,9 @@ def test_a_retried_trial_counts_once_with_its_value_and_may_fail_again_in_silenc
     assert "again" not in caplog.text
 
 
-@pytest.mark.parametrize(("rule", "value"), [("pessimistic", 2.0), ("ignore", math.nan), (5.5, 5.5)])
+@pytest.mark.parametrize(
+    ("rule", "value"), [("region", math.nan), ("pessimistic", 2.0), ("ignore", math.nan), (5.5, 5.5)]
+)
 def test_a_crash_is_told_by_the_rule_in_the_units_of_the_metric(rule: Any, value: float) -> None:
     search = searcher(mode="min", on_error=rule, n_initial=4)
     for number, loss in enumerate([None, 1.0, 2.0, None]):  # the first crash waits for a number to compare with
@@ -137,7 +139,7 @@ def test_a_crash_is_told_by_the_rule_in_the_units_of_the_metric(rule: Any, value
 
 
 def test_pessimism_takes_the_worst_believed_value_and_not_a_lie() -> None:
-    search = searcher(n_initial=6)
+    search = searcher(n_initial=6, on_error="pessimistic")
     drive(search, hill, 14)
     honest = min(row.y for row in search.observations)
     drive(search, lambda _: -1e6, 1, prefix="lie")
@@ -152,8 +154,7 @@ def test_one_crash_amid_good_neighbours_is_forgiven() -> None:
     drive(search, hill, 20)
     drive(search, lambda _: None, 1, prefix="crash")
     configs = drive(search, hill, 10, prefix="after")
-    (crash,) = [suspect for suspect in search.suspects() if suspect.status == "failed"]
-    assert crash.weight < 0.5
+    assert search.suspects() == [], "a crash is no lie"
     assert np.linalg.norm(points(configs[-5:]) - [0.3, 0.7], axis=1).mean() < 0.25
     assert hill(search.best().config) > 0.98
 
@@ -170,11 +171,11 @@ def test_a_region_that_always_fails_is_learned_and_left(failure: float | None) -
     assert search.best().config["a"] > 0.55
 
 
-def test_25_crashes_in_a_row_stop_nothing_and_repeat_nothing() -> None:
+def test_25_crashes_in_a_row_stop_nothing_and_repeat_nothing_but_a_claim() -> None:
     search = searcher()
     configs = drive(search, lambda _: None, 25)
     configs += drive(search, hill, 15, prefix="well")
-    assert len(np.unique(points(configs), axis=0)) == 40
+    assert len(np.unique(points(configs), axis=0)) >= 39  # one that is far from all others is asked again
     assert len(search.observations) == 40
     assert search.model_failures == ()
 

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,13 +20,14 @@ from trainables import crashes_until_repaired
 from orchestrator import RCGPSearch
 
 cloudpickle.register_pickle_by_value(trainables)  # workers do not have the tests on their path
+ONE_BY_ONE = tune.with_resources(crashes_until_repaired, {"cpu": 2})
 
 
 def first_run(folder: Path, space: dict[str, Any], limit: int | None = None, n_trials: int = 6) -> RCGPSearch:
-    """Six trials, of which those with x > 0.5 crash."""
+    """Six trials one by one, of which those with x > 0.5 crash."""
     search = RCGPSearch(n_initial=4)
     tune.Tuner(
-        crashes_until_repaired,
+        ONE_BY_ONE,
         param_space=space,
         tune_config=tune.TuneConfig(
             metric="loss",
@@ -48,8 +50,15 @@ def rows(search: RCGPSearch) -> dict[int | None, str]:
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("local_ray")
-@pytest.mark.parametrize("limit", [None, 1], ids=["unlimited", "limited"])
-@pytest.mark.parametrize("how", ["resume_errored", "restart_errored"])
+@pytest.mark.parametrize(
+    ("how", "limit"),
+    [
+        ("resume_errored", None),
+        ("restart_errored", 1),
+        pytest.param("resume_errored", 1, marks=pytest.mark.slow),
+        pytest.param("restart_errored", None, marks=pytest.mark.slow),
+    ],
+)
 def test_a_failed_trial_that_is_retried_after_a_restore_counts_with_its_value(
     tmp_path: Path, how: str, limit: int | None
 ) -> None:
@@ -57,7 +66,7 @@ def test_a_failed_trial_that_is_retried_after_a_restore_counts_with_its_value(
     before = first_run(tmp_path, space, limit)
     assert set(rows(before).values()) == {"completed", "failed"}
     (tmp_path / "repaired").touch()
-    tuner = tune.Tuner.restore(str(tmp_path / "run"), crashes_until_repaired, param_space=space, **{how: True})
+    tuner = tune.Tuner.restore(str(tmp_path / "run"), ONE_BY_ONE, param_space=space, **{how: True})
     assert tuner.fit().errors == []
     after = RCGPSearch.load(tmp_path / "run")
     assert rows(after) == dict.fromkeys(rows(before), "completed")
@@ -71,7 +80,7 @@ def test_a_failed_trial_that_is_retried_after_a_restore_counts_with_its_value(
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("local_ray")
-@pytest.mark.parametrize("limit", [None, 1], ids=["unlimited", "limited"])
+@pytest.mark.parametrize("limit", [None, pytest.param(1, marks=pytest.mark.slow)], ids=["unlimited", "limited"])
 def test_a_changed_space_or_a_damaged_state_ends_the_restored_fit_and_loses_nothing(
     tmp_path: Path, limit: int | None
 ) -> None:
@@ -82,20 +91,35 @@ def test_a_changed_space_or_a_damaged_state_ends_the_restored_fit_and_loses_noth
     line = r"The space changed since the state was saved: x was a number in \[0.0, 1.0\]"
     changed = {**space, "x": tune.uniform(0, 2)}
     with pytest.raises(ValueError, match=line):
-        tune.Tuner.restore(str(run), crashes_until_repaired, param_space=changed, restart_errored=True).fit()
+        tune.Tuner.restore(str(run), ONE_BY_ONE, param_space=changed, restart_errored=True).fit()
     state = max(run.glob("searcher-state-*.pkl"))
     state.write_text(state.read_text()[:-20])
     with pytest.raises(ValueError, match="is damaged and holds no searcher state"):
-        tune.Tuner.restore(str(run), crashes_until_repaired, restart_errored=True).fit()
+        tune.Tuner.restore(str(run), ONE_BY_ONE, restart_errored=True).fit()
     state.write_bytes(files[state.name])
     assert {path.name: path.read_bytes() for path in run.glob("*state-*")} == files
     assert RCGPSearch.load(run).get_state() == before.get_state()
 
 
+@pytest.fixture(scope="module")
+def finished_folder(local_ray: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, RCGPSearch]:
+    folder = tmp_path_factory.mktemp("finished")
+    return folder, first_run(folder, {"x": tune.uniform(0, 1), "folder": str(folder)})
+
+
+@pytest.fixture
+def finished(finished_folder: tuple[Path, RCGPSearch], tmp_path: Path) -> RCGPSearch:
+    """The searcher of a run that ended; its folder `run` lies in `tmp_path`, to be changed at will."""
+    folder, search = finished_folder
+    shutil.copytree(folder / "run", tmp_path / "run")
+    return search
+
+
 @pytest.mark.ray
-@pytest.mark.usefixtures("local_ray")
-def test_the_searcher_of_an_experiment_is_found_in_its_folder_behind_tunes_wrappers_too(tmp_path: Path) -> None:
-    before = first_run(tmp_path, {"x": tune.uniform(0, 1), "folder": str(tmp_path)})
+def test_the_searcher_of_an_experiment_is_found_in_its_folder_behind_tunes_wrappers_too(
+    finished: RCGPSearch, tmp_path: Path
+) -> None:
+    before = finished
     for wrapped in (ConcurrencyLimiter(RCGPSearch(), 1), Repeater(RCGPSearch(), 2)):
         wrapped.restore_from_dir(str(tmp_path / "run"))
         assert wrapped.searcher.get_state() == before.get_state()
@@ -109,12 +133,11 @@ def test_the_searcher_of_an_experiment_is_found_in_its_folder_behind_tunes_wrapp
 
 
 @pytest.mark.ray
-@pytest.mark.usefixtures("local_ray")
+@pytest.mark.usefixtures("finished")
 def test_a_state_older_than_tunes_own_catches_up_with_the_trials_that_tune_will_not_report_again(
     tmp_path: Path,
 ) -> None:
     space = {"x": tune.uniform(0, 1), "folder": str(tmp_path)}
-    first_run(tmp_path, space)
     state = max((tmp_path / "run").glob("searcher-state-*.pkl"))
     rows = sorted(json.loads(state.read_text())["search"]["trials"]["rows"], key=lambda row: int(row["number"]))
     # the state as it was when two trials had ended, one ran, and three were not yet thought of

@@ -263,8 +263,15 @@ BAD_SPACES = {
     "qrandn": ({"a": tune.qrandn(0, 1, 0.5)}, "a is a randn"),
     "choice of nothing": ({"a": tune.choice([])}, "a is a choice of nothing"),
     "large step": ({"a": tune.qrandint(0, 3, 5)}, "a has a step of 5 in a range of 3"),
-    "nested domain": ({"a": tune.choice([{"b": tune.uniform(0, 1)}, 2])}, "a has a domain inside a choice"),
-    "domain in choice": ({"a": tune.choice([tune.uniform(0, 1), 2])}, "a has a domain inside a choice"),
+    "bare domain": (
+        {"a": tune.choice([tune.uniform(0, 1), 2])},
+        "a is a choice of a bare domain: put it into a branch",
+    ),
+    "grid in a branch": ({"a": tune.choice([{"b": tune.grid_search([1])}, 2])}, "a has a grid_search inside a choice"),
+    "alike": (
+        {"a": tune.choice([{"b": tune.uniform(0, 1)}, {"b": tune.uniform(5, 9)}])},
+        "a has two branches that look alike",
+    ),
     "slash": ({"a/b": tune.uniform(0, 1), "a": {"b": tune.uniform(0, 1)}}, "a/b names two parameters"),
 }
 

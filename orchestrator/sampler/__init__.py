@@ -1,0 +1,1 @@
+"""RCGPSampler for people's own Optuna code."""

@@ -1,0 +1,41 @@
+"""What a sampler has learned, by space: each memory serves as long as the storage says what it knows."""
+
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from optuna.distributions import BaseDistribution
+from optuna.search_space import IntersectionSearchSpace
+from optuna.study import Study
+from optuna.trial import FrozenTrial
+
+from orchestrator.sampler.memory import Memory
+from orchestrator.sampler.reports import Key
+from orchestrator.search.settings import Settings
+
+MOST = 64
+"""So many spaces are remembered; of one that was not used for long, the trials are learned again."""
+
+
+class Memories:
+    """One memory for each space of each study, and for each part of a study that Optuna shows alone (Hyperband's brackets)."""
+
+    def __init__(self) -> None:
+        self._memories: list[Memory] = []
+        self._common: WeakKeyDictionary[Any, dict[int, IntersectionSearchSpace]] = WeakKeyDictionary()
+
+    def of(
+        self, space: Mapping[str, BaseDistribution], settings: Settings, sign: float, shown: Mapping[Key, FrozenTrial]
+    ) -> Memory:
+        """What these trials say about that space; only what is new is learned."""
+        fitting = [m for m in self._memories if m.is_about(space, sign) and m.is_true(shown)]
+        memory = max(fitting, key=len, default=None) or Memory(space, settings, sign)
+        self._memories = [*(other for other in self._memories if other is not memory), memory][-MOST:]
+        memory.catch_up(shown)
+        return memory
+
+    def common_space(self, study: Study) -> dict[str, BaseDistribution]:
+        """The parameters that all completed and pruned trials have in common, those that leave a choice."""
+        known = self._common.setdefault(study._storage, {})
+        space = known.setdefault(study._study_id, IntersectionSearchSpace(include_pruned=True)).calculate(study)
+        return {name: distribution for name, distribution in space.items() if not distribution.single()}
