@@ -11,14 +11,15 @@ Json = Mapping[str, object]
 Charts = Mapping[str, Sequence[Sequence[str]]]
 """From the headings of a view to the metrics of each chart under it. MLflow titles a chart by its metrics."""
 
-CHARTS_VIEW, STUDIES_VIEW = "regret", "studies"
-"""The view that the printed link opens, and the one that always shows every study by itself."""
+CHARTS_VIEW, STUDIES_VIEW, SWEEPS_VIEW = "regret", "studies", "sweeps"
+"""The view that the printed link opens, the one that always shows every study by itself, and the one of others' sweeps."""
 COLOUR = "mlflow.runColor"
 """Tag with the colour of a run in MLflow's charts; the colours of its groups are hashed, and two may be the same."""
 MEAN_CHARTS: Charts = {
-    "Mean over seeds": [["cumulative_regret"], ["simple_regret"]],
+    "Mean over seeds": [["cumulative_regret"], ["recommended_regret"], ["simple_regret"]],
     "Mean and one standard error to either side": [
         ["cumulative_regret", "cumulative_regret_low", "cumulative_regret_high"],
+        ["recommended_regret", "recommended_regret_low", "recommended_regret_high"],
         ["simple_regret", "simple_regret_low", "simple_regret_high"],
     ],
     "Best true value so far, mean over seeds": [["best_so_far"]],
@@ -28,6 +29,11 @@ STUDY_CHARTS: Charts = {
     "Values: the best true one so far, and what was reported": [["best_so_far"], ["observed"]],
     "Trust: suspects at the time, and the weight of each trial in the end": [["suspects"], ["weight"]],
 }
+SWEEP_CHARTS: Charts = {
+    "Best so far: as reported, and as believed": [["best_reported", "best_believed"]],
+    "Trials that the others contradict": [["suspects"]],
+}
+SWEEP_COLUMNS = ("believed_best", "believed_best_expected", "final_suspects", "trials")
 RANK = "metrics.`final_cumulative_regret`"
 
 
@@ -45,6 +51,11 @@ def live_views(campaign: Campaign) -> dict[str, str]:
 def final_views(campaign: Campaign) -> dict[str, str]:
     """The same at the end: first the means over seeds."""
     return _tags({CHARTS_VIEW: means_view(campaign), STUDIES_VIEW: studies_view(campaign)})
+
+
+def sweep_views() -> dict[str, str]:
+    """Tags of an experiment that holds sweeps of others' own Tuners: the curves of each, and its trials as a table."""
+    return _tags({SWEEPS_VIEW: _view("sweep", SWEEP_CHARTS, [f"metrics.`{name}`" for name in SWEEP_COLUMNS])})
 
 
 def _tags(views: Mapping[str, Json]) -> dict[str, str]:

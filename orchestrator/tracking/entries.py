@@ -104,14 +104,15 @@ def regret_entries(seen: Sequence[Observation], best: float, worst: float, initi
     ]
 
 
-def weight_entries(seen: Sequence[Observation]) -> list[Entry]:
-    """What the optimizer believes of each trial in the end."""
-    return [Entry("weight", o.weight, o.number, milliseconds(o.at)) for o in seen]
+def weight_entries(seen: Sequence[Observation], events: Sequence[Event] = ()) -> list[Entry]:
+    """What the optimizer believes of each trial in the end; where a study went on after one, as of the last."""
+    again = len(of_type(events, StudyEnded)) > 1
+    return [Entry("weight", o.weight, o.number, ended_at(events) if again else milliseconds(o.at)) for o in seen]
 
 
 def final_entries(seen: Sequence[Observation], events: Sequence[Event]) -> list[Entry]:
     """What a complete study came to, in a few numbers."""
-    (end,) = of_type(events, StudyEnded)
+    end = of_type(events, StudyEnded)[-1]
     recommended = next(o for o in seen if o.number == end.recommended)
     figures = {
         "final_best_value": float(best_so_far(np.array([o.value for o in seen]))[-1]),
@@ -142,9 +143,28 @@ def child_entries(o: Observation) -> list[Entry]:
     return scalars + [Entry(key, value, step, at) for step, key, value in curve]
 
 
+def bends(rows: Sequence[Entry]) -> list[Entry]:
+    """The rows that make the same curves: of a stretch that stays level its two ends, of every other all points.
+
+    Most curves of a study stand still most of the time, and MLflow takes a quarter of a millisecond for each number. What trials
+    reported is no curve: every report is there.
+    """
+    curves: dict[str, list[Entry]] = {}
+    for row in rows:
+        curves.setdefault(row.key, []).append(row)
+    return [row for key, curve in curves.items() for row in (curve if key == "observed" else _corners(curve))]
+
+
+def _corners(curve: Sequence[Entry]) -> Iterator[Entry]:
+    values = [row.value for row in curve]
+    for i, row in enumerate(curve):
+        if i in (0, len(curve) - 1) or not values[i - 1] == row.value == values[i + 1]:
+            yield row
+
+
 def ended_at(events: Sequence[Event]) -> int:
     """When a complete study was over."""
-    return milliseconds(of_type(events, StudyEnded)[0].at)
+    return milliseconds(of_type(events, StudyEnded)[-1].at)
 
 
 def milliseconds(seconds: float) -> int:

@@ -6,6 +6,8 @@ import numpy as np
 
 from objectives import Objective
 from orchestrator.engine.events import Event, Observation, StudyEnded, of_type
+from orchestrator.engine.history import rulings
+from orchestrator.tracking.rulings import in_words
 from rcgp import SUSPECT_WEIGHT
 
 LISTED = 20
@@ -14,11 +16,12 @@ LISTED = 20
 
 def study_note(seen: Sequence[Observation], events: Sequence[Event], objective: Objective) -> str:
     """The note of a complete study, in Markdown; `seen` are its trials."""
-    (end,) = of_type(events, StudyEnded)
+    end = of_type(events, StudyEnded)[-1]
     use = next(o for o in seen if o.number == end.recommended)
     point = ", ".join(f"{name}={_short(value)}" for name, value in objective.space.to_units(np.array(use.x)).items())
     answer = f"Use `{point}`: what this study recommends (trial {use.number}, reported {use.y:.4g}, weight {use.weight:.2g})."
-    return f"{answer}\n\n{_suspects(seen)}"
+    ruled = in_words(rulings(events))
+    return f"{answer}\n\n{_suspects(seen)}" + (f"\n\nRuled by people: {ruled}." if ruled else "")
 
 
 def _suspects(seen: Sequence[Observation]) -> str:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mlflow.entities import Experiment
     from mlflow.entities import Run as MlflowRun
 
-BATCH = 300
+BATCH, LOCAL_BATCH = 300, 1000
 """Rows in one request: MLflow takes a thousand, but a busy server may then need longer than we wait."""
 CLIENT_SETTINGS = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "8",
@@ -44,7 +44,7 @@ class Store:
         for name, value in (CLIENT_SETTINGS | {"MLFLOW_HTTP_REQUEST_TIMEOUT": str(request_seconds)}).items():
             os.environ.setdefault(name, value)
         with answering(uri):
-            import mlflow  # reads its settings when it is loaded
+            import mlflow  # reads its settings when it is loaded; `answering` says so where it is not installed
 
             store = cls(mlflow.MlflowClient(uri), uri, heartbeat)
             with _alone(uri), store._asking() as client:
@@ -103,7 +103,8 @@ class Store:
         from mlflow.entities import Metric, Param, RunTag
 
         metrics = [Metric(e.key, e.value, e.at, e.step) for e in rows]
-        *first, rest = [metrics[i : i + BATCH] for i in range(0, len(metrics), BATCH)] or [[]]
+        most = LOCAL_BATCH if database_file(self.uri) else BATCH
+        *first, rest = [metrics[i : i + most] for i in range(0, len(metrics), most)] or [[]]
         for chunk in first:
             with self._asking() as client:
                 client.log_batch(run_id, metrics=chunk)

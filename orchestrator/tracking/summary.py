@@ -24,7 +24,7 @@ from orchestrator.tracking.store import Store
 from orchestrator.tracking.tags import MEAN, run_tags
 
 SUMMARY = "summary"
-MEANS = ("cumulative_regret", "simple_regret", "best_so_far")
+MEANS = ("cumulative_regret", "recommended_regret", "simple_regret", "best_so_far")
 LONGEST_NOTE = 8000
 
 
@@ -50,7 +50,7 @@ class Summary:
         for study in self._run.studies:
             rows = entries.regret_entries(seen[study.key], best, worst, study.initial)
             late = rows if self._had_to_wait(seen[study.key]) else []
-            self._store.log(study_runs[study.key], late + entries.final_regret_entries(rows))
+            self._store.log(study_runs[study.key], entries.bends(late) + entries.final_regret_entries(rows))
 
     def _had_to_wait(self, seen: Sequence[Observation]) -> bool:
         return self._objective.optimum is None or not all(math.isfinite(o.value) for o in seen)
@@ -63,7 +63,7 @@ class Summary:
             label = f"{algorithm}.{adversary}"
             tags = {KIND: "mean", MEAN: label, COLOUR: colour[str(adversary), str(algorithm)]}
             known = found[label].info.run_id if label in found else self._create(self._mean_name(rows), tags)
-            self._store.log(known, list(mean_entries(rows)), params=self._mean_params(rows))
+            self._store.log(known, entries.bends(list(mean_entries(rows))), params=self._mean_params(rows))
             self._store.log_objective(known, objective)
             self._store.end_run(known, "FINISHED", entries.milliseconds(rows["at"].max()))
 

@@ -27,6 +27,9 @@ DEFINITION = "orchestrate.definition"
 WRITTEN, STAGE = "orchestrate.written", "orchestrate.stage"
 """Tags that say how far it is: the number of trials it holds, and running, paused, ended or complete."""
 
+CLOSED = "orchestrate.closed"
+"""Tag with the length of the journal that an ended study was written from."""
+
 
 def study_params(study: Study, objective: Objective) -> dict[str, str]:
     """What the study is, all options included; MLflow's pages group by these."""

@@ -12,8 +12,8 @@ from objectives import Objective
 from orchestrator.campaign.runs import Run, import_from
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.events import Dated, Event, Observation
-from orchestrator.engine.history import events_of, is_ended
+from orchestrator.engine.events import Dated, Event, Observation, Ruling
+from orchestrator.engine.history import events_of, is_ended, rulings
 from orchestrator.experiments import KIND, TABLE
 from orchestrator.plain import spelled
 from orchestrator.review.regret import study_frame
@@ -21,9 +21,11 @@ from orchestrator.tracking import entries
 from orchestrator.tracking.entries import Entry, WeightedTrial, by_number
 from orchestrator.tracking.experiment import NOTE, open_experiment, own_runs
 from orchestrator.tracking.notes import study_note
+from orchestrator.tracking.rulings import RULED, Tags, in_words, trial_in_words
 from orchestrator.tracking.store import Store
 from orchestrator.tracking.summary import Summary
 from orchestrator.tracking.tags import (
+    CLOSED,
     RUN,
     STAGE,
     STUDY,
@@ -48,11 +50,22 @@ class StudyRun:
     size: int = -1
     """Length of the journal when it was last read."""
     children: dict[int, str] | None = None
+    closed: int | None = None
+    """Length of the journal when the study ended; one that grew since goes on."""
+    ruled: str | None = None
+    """The rulings it shows."""
 
     @classmethod
     def recalled(cls, run_id: str, tags: Mapping[str, str]) -> "StudyRun":
         """A run that is there already, as its tags tell it."""
-        return cls(run_id, int(tags.get(WRITTEN, -1)), tags.get(STAGE, "running"))
+        closed = int(tags[CLOSED]) if CLOSED in tags else None
+        known = cls(run_id, int(tags.get(WRITTEN, -1)), tags.get(STAGE, "running"), closed=closed)
+        known.ruled = tags.get(RULED)
+        return known
+
+    def is_closed(self, size: int) -> bool:
+        """Whether all of a journal of that length is here."""
+        return self.stage in ("ended", "complete") and self.closed in (None, size)
 
 
 class Tracker:
@@ -63,11 +76,16 @@ class Tracker:
         self.run, self.store, self._on_long_work = run, store, on_long_work
         self._objective: Objective = build_objective(run.studies[0])
         self.experiment = open_experiment(run, store)
+        self._tags = Tags(run, store, self.experiment)
         found = own_runs(store, self.experiment, run, "study", STUDY)
         self._runs = {key: StudyRun.recalled(known.info.run_id, known.data.tags) for key, known in found.items()}
 
     def push(self, *, last: bool = False) -> None:
-        """Write what is in the journals and not in MLflow yet; `last` says that the session is over."""
+        """Write what is in the journals and not in MLflow yet; `last` says that the session is over.
+
+        What people say by tags is read first, and goes into the journals by the study's own hand.
+        """
+        self._tags.collect({known.id: key for key, known in self._runs.items()})
         for study in self.run.studies:
             self._push_study(study, last)
         stages = {known.stage if (known := self._runs.get(s.key)) else "missing" for s in self.run.studies}
@@ -78,8 +96,10 @@ class Tracker:
         path = self.run.journal(study)
         size = path.stat().st_size if path.exists() else 0
         known = self._runs.get(study.key)
-        if not size or (known and (known.stage in ("ended", "complete") or (known.size == size and not last))):
+        if not size or (known and (known.is_closed(size) or (known.size == size and not last))):
             return
+        if known and known.stage in ("ended", "complete"):
+            known.stage = "paused"  # more was asked of it
         events = events_of(self.run, study)
         known = known or self._create_run(study, events)
         if known.written < 0:
@@ -88,6 +108,7 @@ class Tracker:
             known.written = 0
         self._push_trials(study, known, entries.weighted_trials(events))
         known.size = size
+        self._show_rulings(study, known, rulings(events))
         if is_ended(events):
             self._end_study(study, known, events)
         elif last:
@@ -110,7 +131,7 @@ class Tracker:
         rows = entries.trial_entries(trials, known.written) + self._live_regret(study, trials, known.written)
         if self._nested(study):
             self._push_children(study, known, [t.observation for t in fresh])
-        self.store.log(known.id, rows, {WRITTEN: str(len(trials)), STAGE: "running"})
+        self.store.log(known.id, entries.bends(rows), {WRITTEN: str(len(trials)), STAGE: "running"})
         known.written = len(trials)
 
     def _live_regret(self, study: Study, trials: Sequence[WeightedTrial], start: int) -> list[Entry]:
@@ -123,13 +144,27 @@ class Tracker:
 
     def _end_study(self, study: Study, known: StudyRun, events: Sequence[Event]) -> None:
         seen = by_number(events)
-        rows = entries.weight_entries(seen) + entries.final_entries(seen, events)
+        rows = entries.bends(entries.weight_entries(seen, events)) + entries.final_entries(seen, events)
         if self._nested(study):
-            self._weigh_children(known, seen)
+            self._weigh_children(known, seen, events)
         self.store.log(known.id, rows, {NOTE: study_note(seen, events, self._objective)})
         self._write_table(study, known, events)
         self.store.end_run(known.id, "FINISHED", entries.ended_at(events))
+        known.closed = known.size
+        self.store.tag(known.id, CLOSED, str(known.closed))
         self._set_stage(known, "ended")
+
+    def _show_rulings(self, study: Study, known: StudyRun, ruled: Mapping[int, Ruling]) -> None:
+        """What people say of the trials now, on the study and on the trials that have a run of their own."""
+        words = in_words(ruled)
+        if words == (known.ruled or ""):
+            return
+        before = {int(part.partition("=")[0]) for part in (known.ruled or "").split("; ") if part[:1].isdigit()}
+        children = self._children(known) if self._nested(study) else {}
+        for number in sorted((before | set(ruled)) & children.keys()):
+            self.store.tag(children[number], RULED, trial_in_words(ruled.get(number)))
+        self.store.tag(known.id, RULED, words)
+        known.ruled = words
 
     def _pause_study(self, study: Study, known: StudyRun, events: Sequence[Event]) -> None:
         """The session ended before the study did: show what there is, as it is."""
@@ -185,7 +220,7 @@ class Tracker:
         begun, name = entries.milliseconds(o.at - o.seconds), f"{run_name(self.run, study)}/trial{o.number}"
         return self.store.create_run(self.experiment, begun, tags | provenance(), name)
 
-    def _weigh_children(self, known: StudyRun, seen: Sequence[Observation]) -> None:
+    def _weigh_children(self, known: StudyRun, seen: Sequence[Observation], events: Sequence[Event]) -> None:
         children = self._children(known)
-        for o, entry in zip(seen, entries.weight_entries(seen), strict=True):
+        for o, entry in zip(seen, entries.weight_entries(seen, events), strict=True):
             self.store.log(children[o.number], [entry])

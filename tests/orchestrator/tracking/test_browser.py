@@ -1,10 +1,5 @@
-"""MLflow's page behind the printed link, in a real browser.
+"""MLflow's page behind the printed link, in a real browser."""
 
-Screenshots are left in the folder that SCREENSHOTS names, for whoever wants to look.
-"""
-
-import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,26 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from servers import free_port
+from browsing import Visit
+from servers import MlflowServer, free_port
 from small_runs import finished
+from sweeps import whole
 
 from orchestrator.review.figures import PALETTE
+from orchestrator.tracking.charts import SWEEPS_VIEW
+from orchestrator.tracking.experiment import charts_page
 from orchestrator.tracking.follower import sync
+from orchestrator.tracking.store import Store
+from orchestrator.tracking.sweep_view import sync_sweep
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 ALGORITHMS = ("gp-ucb", "a2-rcgp-ucb", "random")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("no Chromium (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=program, args=FLAGS)
-        yield running
-        running.close()
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +39,6 @@ def link(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert process.wait(60) == 0
 
 
-def shoot(page: Any, name: str) -> None:
-    folder = os.environ.get("SCREENSHOTS")
-    if folder:
-        page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
-
-
 def drawn_colours(chart: Any) -> set[str]:
     """The colours of a chart's lines, as #RRGGBB."""
     styles = [line.get_attribute("style") or "" for line in chart.locator("path.js-line").all()]
@@ -66,19 +48,48 @@ def drawn_colours(chart: Any) -> set[str]:
 
 @pytest.mark.slow
 def test_the_printed_link_opens_the_means_in_the_reports_colours(browser: Any, link: str) -> None:
-    page = browser.new_page(viewport={"width": 1400, "height": 1000})
-    errors: list[str] = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.goto(link, timeout=120_000)
+    visit = Visit(browser, link)
+    page = visit.page
     chart = page.locator(".js-plotly-plot").first
     chart.locator("path.js-line").first.wait_for(timeout=120_000)
     page.wait_for_timeout(1500)
-    shoot(page, "mlflow")
+    visit.shoot("mlflow")
     assert drawn_colours(chart) == set(PALETTE[: len(ALGORITHMS)])
     body = page.inner_text("body")
     assert "Mean over seeds" in body
     assert "cumulative regret" in body
     assert "Use x=" in body
     assert {f"{algorithm} (mean)" for algorithm in ALGORITHMS} <= set(body.splitlines())
-    assert errors == []
+    assert visit.errors == []
     page.close()
+
+
+@pytest.mark.slow
+def test_a_sweep_of_a_plain_tuner_shows_its_trust(browser: Any, server: MlflowServer, tmp_path: Path) -> None:
+    folder = tmp_path / "plain-tuner"
+    whole(folder)
+    sync_sweep(folder, server.uri)
+    store = Store.open(server.uri)
+    (experiment,) = store.experiments("name = 'experiment-plain-tuner'")
+    (parent,) = store.runs(experiment.experiment_id, "tags.`orchestrate.kind` = 'sweep'")
+
+    visit = Visit(browser, f"{server.uri}/{charts_page(experiment.experiment_id, SWEEPS_VIEW)}")
+    visit.page.locator(".js-plotly-plot path.js-line").first.wait_for(timeout=120_000)
+    visit.page.wait_for_timeout(1500)
+    visit.shoot("mlflow-sweep")
+    body = visit.page.inner_text("body")
+    assert "Best so far: as reported, and as believed" in body
+    assert "Trials that the others contradict" in body
+    assert "plain-tuner" in body
+    assert visit.errors == []
+    visit.page.close()
+
+    runs = f"{server.uri}/#/experiments/{experiment.experiment_id}/runs"
+    visit = Visit(browser, f"{runs}/{parent.info.run_id}")
+    visit.page.get_by_text("believed best").first.wait_for(timeout=120_000)
+    visit.shoot("mlflow-sweep-parent")
+    body = visit.page.inner_text("body")
+    assert "Use x=0.2, act=relu: believed best (train_t2" in body
+    assert "Under suspicion: 1 of 6 reports, train_t3." in body
+    assert "rcgp.best_trial" in body
+    visit.page.close()

@@ -4,6 +4,7 @@ import math
 
 from orchestrator.engine.events import Event, Observation, StudyEnded, TrialSuggested
 from orchestrator.tracking import entries
+from orchestrator.tracking.entries import Entry, bends
 
 
 def observation(number: int, y: float, at: float) -> Observation:
@@ -43,3 +44,10 @@ def test_a_suspect_is_a_trial_whose_weight_is_below_one_half() -> None:
     end = StudyEnded(0, at=20.0)
     final = {e.key: e.value for e in entries.final_entries(entries.by_number(events), [*events, end])}
     assert final["final_suspects"] == 1.0
+
+
+def test_a_level_stretch_keeps_its_ends_and_every_other_point_stays() -> None:
+    values = {"a": [1.0, 1.0, 1.0, 2.0, 1.0, 1.0], "b": [0.0] * 6}
+    rows = [Entry(key, value, step, 7) for step in range(6) for key, value in ((k, v[step]) for k, v in values.items())]
+    kept = [(row.key, row.step) for row in bends(rows)]
+    assert kept == [("a", 0), ("a", 2), ("a", 3), ("a", 4), ("a", 5), ("b", 0), ("b", 5)]

@@ -38,10 +38,14 @@ def test_every_algorithm_has_its_mean_over_seeds_in_the_reports_colour(reader: R
     rows = frame[(frame["algorithm"] == "random") & (frame["adversary"] == "clairvoyant")]
     found = means["random/clairvoyant (mean)"]
     mean = rows.groupby("number")["cumulative_regret"].mean()
-    assert reader.curve(found, "cumulative_regret") == pytest.approx(mean.to_dict())
-    low, high = (reader.curve(found, f"cumulative_regret_{edge}") for edge in ("low", "high"))
+    assert reader.drawn(found, "cumulative_regret", mean.index) == pytest.approx(mean.to_dict())
+    low, high = (reader.drawn(found, f"cumulative_regret_{edge}", mean.index) for edge in ("low", "high"))
     assert all(low[n] <= mean[n] <= high[n] for n in mean.index)
     assert found.data.metrics["final_cumulative_regret"] == pytest.approx(mean.iloc[-1])
+    handed_over = rows.groupby("number")["recommended_regret"].mean().dropna()
+    assert len(handed_over)
+    assert reader.drawn(found, "recommended_regret", handed_over.index) == pytest.approx(handed_over.to_dict())
+    assert found.data.metrics["final_recommended_regret"] == pytest.approx(handed_over.iloc[-1])
     assert found.data.params == {
         "algorithm": "random", "adversary": "clairvoyant", "objective": "forrester", "seeds": "2"
     }  # fmt: skip
@@ -61,5 +65,5 @@ def test_the_note_says_what_came_out_and_the_link_opens_the_means(reader: Reader
     view, studies = (json.loads(reader.experiment.tags[f"mlflow.sharedViewState.{v}"]) for v in ("regret", "studies"))
     assert view["searchFilter"] == "tags.`orchestrate.kind` = 'mean'"
     assert studies["searchFilter"] == "tags.`orchestrate.kind` = 'study'"
-    assert view["compareRunCharts"][0]["metricKey"] == "cumulative_regret"
+    assert [c["metricKey"] for c in view["compareRunCharts"]][:2] == ["cumulative_regret", "recommended_regret"]
     assert reader.experiment.tags["mlflow.experiment.primaryMetric.name"] == "final_cumulative_regret"

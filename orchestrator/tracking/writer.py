@@ -1,0 +1,217 @@
+"""A process of its own that writes to MLflow, so that nobody who computes ever waits for it.
+
+Whoever computes starts it, hears how it fares, and leaves it behind when the server does not answer: what is missing is
+in files that it reads, and can be written later.
+"""
+
+import logging
+import math
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from orchestrator.errors import UserError, redacted
+from orchestrator.experiments import StoreError
+from orchestrator.tracking.address import database_file
+from orchestrator.tracking.store import CLIENT_SETTINGS, Store
+
+log = logging.getLogger(__name__)
+ADDRESS = "ORCHESTRATE_TRACKING_URI"
+"""How the writer hears where to write: everybody on a machine can read a command line, and this may hold a password."""
+POLL_SECONDS = 1.0
+LONGEST_PAUSE = 15.0
+
+
+class Status(StrEnum):
+    """What the writer says of itself, one line each; every line is a heartbeat."""
+
+    STARTING = "starting"
+    ASKING = "asking"
+    ANSWERED = "answered"
+    UP_TO_DATE = "uptodate"
+    DRAWING = "drawing"
+    UNREACHABLE = "unreachable"
+    DONE = "done"
+
+
+HEARTBEAT_TIMEOUT = {
+    Status.STARTING: 120.0,
+    Status.ASKING: 10.0,
+    Status.ANSWERED: 10.0,
+    Status.UP_TO_DATE: 10.0,
+    Status.DRAWING: 120.0,
+    Status.UNREACHABLE: 0.5,
+    Status.DONE: 10.0,
+}
+"""How long whoever computes waits at the end for the next heartbeat, by the last status. A request's own time limit is less
+than ten seconds, so that a server that hangs is `UNREACHABLE` before."""
+LOCAL_HEARTBEAT_TIMEOUT = 120.0
+"""A local store never hangs, but it may have to be made first, or wait for another writer."""
+
+
+class Writer:
+    """The handle on a process that runs `module`, which writes what it finds in `folder` to MLflow at `uri`.
+
+    At the end it gets `patience` seconds, while it gets answers; a local store takes as long as it takes.
+    """
+
+    def __init__(self, module: str, folder: Path, uri: str, patience: float) -> None:
+        self.folder, self.uri, self._patience = folder, uri, math.inf if database_file(uri) else patience
+        self.reason = ""
+        """Why MLflow is behind; empty when it is not."""
+        self._status, self._heartbeat, self._warned = Status.STARTING, time.monotonic(), False
+        self._up_to_date = False
+        command = [sys.executable, "-m", module, str(folder)]
+        paths = {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p), ADDRESS: uri}
+        with (folder / "tracking.log").open("ab") as errors:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                start_new_session=True,  # Ctrl-C is for whoever computes, and tells the writer
+                env=CLIENT_SETTINGS | dict(os.environ) | paths,
+            )
+        self._reader = threading.Thread(target=self._listen, name="tracking", daemon=True)
+        self._reader.start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            status, _, self.reason = line.strip().partition(" ")
+            self._status, self._heartbeat = Status(status), time.monotonic()
+            self._up_to_date |= self._status is Status.UP_TO_DATE
+            if self._status is Status.UNREACHABLE and not self._warned:
+                self._warned = True
+                where = redacted(self.uri)
+                log.warning("MLflow at %s: %s. The run goes on; what is missing is written later.", where, self.reason)
+
+    def require(self, seconds: float = 90.0) -> None:
+        """Refuse when MLflow does not answer."""
+        deadline = time.monotonic() + seconds
+        while self._status not in (Status.ANSWERED, Status.UP_TO_DATE, Status.DONE):
+            unreachable = self._status is Status.UNREACHABLE or self._process.poll() is not None
+            if unreachable or time.monotonic() > deadline:
+                raise UserError(f"MLflow at {redacted(self.uri)}: {self.reason or 'no answer'} (tracking is required).")
+            time.sleep(0.05)
+
+    def await_first_look(self, seconds: float = 30.0) -> None:
+        """Wait until it has read what people say there, unless nobody answers."""
+        deadline = time.monotonic() + seconds
+        while not self._up_to_date and time.monotonic() < deadline:
+            if self._status is Status.UNREACHABLE or self._process.poll() is not None:
+                return
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        """Let it write the rest while it gets answers and there is time; then end it."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        if self._status is Status.UNREACHABLE:
+            self._heartbeat = time.monotonic()  # the server may be back: one more chance
+        gave_up = "interrupted"
+        try:
+            gave_up = self._await_end(time.monotonic() + self._patience)
+        finally:  # also when whoever waits has had enough
+            if self._process.poll() is None:
+                self._process.kill()  # nothing is lost: its files have it, and half a write is completed by the next
+                self.reason = self.reason or gave_up
+        self._process.wait()
+        self._reader.join()
+        if self._status is not Status.DONE:
+            self.reason = self.reason or f"its process ended, see {self.folder / 'tracking.log'}"
+
+    def _await_end(self, deadline: float) -> str:
+        """Wait for it to end; returns why no longer, in case it is still there."""
+        while self._process.poll() is None:
+            if time.monotonic() - self._heartbeat > self._heartbeat_timeout():
+                return "no answer"
+            if time.monotonic() > deadline:
+                return f"not done after {self._patience:g} s"
+            time.sleep(0.02)
+        return ""
+
+    def _heartbeat_timeout(self) -> float:
+        return LOCAL_HEARTBEAT_TIMEOUT if database_file(self.uri) else HEARTBEAT_TIMEOUT[self._status]
+
+
+# --- in that process --------------------------------------------------------------------------------------------------
+
+Tell = Callable[[Status, str], None]
+
+
+class View(Protocol):
+    """What MLflow shows of something that grows elsewhere."""
+
+    def push(self, *, last: bool = False) -> None:
+        """Write what is not in MLflow yet; `last` says that nothing more will come."""
+
+
+def follow(name: str, open_view: Callable[[], View], over: threading.Event, tell: Tell) -> bool:
+    """Bring a view up to date until `over`; returns whether all of it is there."""
+    tell(Status.ASKING, "")
+    view, pause = None, POLL_SECONDS
+    while True:
+        last = over.is_set()
+        try:
+            view = view or open_view()
+            view.push(last=last)
+            tell(Status.UP_TO_DATE, "")
+            pause = POLL_SECONDS
+        except StoreError as error:
+            view, pause = None, min(2 * pause, LONGEST_PAUSE)
+            tell(Status.UNREACHABLE, error.reason)
+            log.warning("%s: %s", name, error.reason)
+            if last:
+                return False
+        else:
+            if last:
+                return True
+        over.wait(pause)
+
+
+def open_store(uri: str, tell: Tell) -> Store:
+    """The store, whose every answer is a heartbeat."""
+    return Store.open(uri, lambda: tell(Status.ANSWERED, ""))
+
+
+def serve(write: Callable[[Path, str, threading.Event, Tell], bool]) -> None:
+    """Write what is in the given folder until standard input ends."""
+    os.nice(5)
+    logging.basicConfig(format="%(asctime)s %(message)s")
+    over = threading.Event()
+    tell = _teller()
+    threading.Thread(target=_await_end, args=(over,), daemon=True).start()
+    try:
+        done = write(Path(sys.argv[1]), os.environ[ADDRESS], over, tell)
+    except UserError as error:
+        tell(Status.UNREACHABLE, str(error))
+        done = False
+    if done:
+        tell(Status.DONE, "")
+    sys.stdout.flush()
+    os._exit(0 if done else 3)  # no thread of a client that waits for a dead server keeps this from ending
+
+
+def _await_end(over: threading.Event) -> None:
+    """Whoever computes closes our standard input, or the system does when that process is killed."""
+    sys.stdin.read()
+    over.set()
+
+
+def _teller() -> Tell:
+    """Statuses go to whoever computes, one line each; whatever a library prints goes to the log."""
+    out = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+
+    def tell(status: Status, reason: str) -> None:
+        out.write(f"{status} {' '.join(reason.split())}\n")
+
+    return tell
