@@ -3,7 +3,6 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import yaml
@@ -13,11 +12,12 @@ from objectives import Objective
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.conclusion import Conclusion, conclude
-from orchestrator.engine.events import StudyEnded, of_type
-from orchestrator.engine.history import events_of
+from orchestrator.engine.history import ending, events_of
 from orchestrator.review.posterior import points_of, replay, rows_of, states_of
 from rcgp import SUSPECT_WEIGHT
 
+SURE = 1.96
+"""Deviations to either side that make an interval of 95 %."""
 NEAR = 0.1
 """Reports within this share of every parameter's range speak of the same place."""
 
@@ -28,7 +28,7 @@ class Recommendation:
 
     study: Study
     number: int
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, object]
     reported: float
     true: float
     """The noise-free value where the objective knows it, else what was measured before anyone could lie; NaN if lost."""
@@ -38,6 +38,14 @@ class Recommendation:
     """Trusted reports from its neighbourhood, its own included."""
     done: int
     """Trials of the study so far."""
+    runs: int = 1
+    """How often its very point was run."""
+    machines: int = 0
+    """On how many machines; 0 where nobody knows."""
+    probability: float | None = None
+    """That none of those tried is better."""
+    disbelieved: str = ""
+    """Why the best report is not the answer, where it is not."""
 
     @property
     def believed(self) -> str:
@@ -45,6 +53,17 @@ class Recommendation:
         if not math.isfinite(self.mean + self.std):
             return f"{self.reported:.4g}, as reported (no model)"
         return f"{self.mean:.4g} ± {self.std:.2g}"
+
+    @property
+    def stands_on(self) -> str:
+        """How sure that is: its interval, its runs and machines, and that nothing tried is better."""
+        if not math.isfinite(self.mean + self.std):
+            return ""
+        low, high = self.mean - SURE * self.std, self.mean + SURE * self.std
+        where = f" on {self.machines} machine{'' if self.machines == 1 else 's'}" if self.machines else ""
+        runs = f"{self.runs} run{'' if self.runs == 1 else 's'}{where}"
+        best = "" if self.probability is None else f"; with probability {self.probability:.2g} the best of those tried"
+        return f"95 %: {low:.4g} to {high:.4g}, from {runs}{best}."
 
     @property
     def supported(self) -> str:
@@ -74,7 +93,8 @@ class Answer:
         use, study = self.use, self.use.study
         short = ", ".join(f"{name}={_short(value)}" for name, value in use.parameters.items())
         left = "" if use.done >= study.total else f", after {use.done} of {study.total} trials"
-        return f"Use {short}: believed {use.believed} ({study.key}, trial {use.number}, {use.supported}{left})."
+        said = f"Use {short}: believed {use.believed} ({study.key}, trial {use.number}, {use.supported}{left})."
+        return " ".join(part for part in (said, use.stands_on, use.disbelieved) if part)
 
     def yaml(self) -> str:
         """The parameters to use, as YAML."""
@@ -85,7 +105,7 @@ class Answer:
         return self.use.python()
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
@@ -106,6 +126,7 @@ def recommend(study: Study, objective: Objective, frame: DataFrame, run: Run | N
     if rows.empty:
         return None
     conclusion = concluded(run, study) or _replayed(study, objective, rows, run)
+    same = _runs_of(rows, conclusion.recommended)
     index, points = rows["number"].tolist().index(conclusion.recommended), points_of(rows, objective)
     near = np.abs(points - points[index]).max(axis=1) <= NEAR
     trusted = (rows["weight"] >= SUSPECT_WEIGHT) & np.isfinite(rows["y"])
@@ -119,15 +140,42 @@ def recommend(study: Study, objective: Objective, frame: DataFrame, run: Run | N
         std=math.nan if conclusion.std is None else conclusion.std,
         support=int((near & trusted).sum()),
         done=len(rows),
+        runs=len(same),
+        machines=int(same["reporter"].replace("", np.nan).nunique()),
+        probability=conclusion.probability,
+        disbelieved=_disbelieved(rows, conclusion),
     )
+
+
+def _runs_of(rows: DataFrame, number: int) -> DataFrame:
+    """The runs of a trial's point: itself, what it repeats, and what repeats that."""
+    first = rows.loc[rows["number"] == number, "replicate_of"].fillna(number).iloc[0]
+    return rows[((rows["number"] == first) | (rows["replicate_of"] == first)) & ~rows["failed"]]
+
+
+def _disbelieved(rows: DataFrame, conclusion: Conclusion) -> str:
+    """That the best report is not believed, and why; empty where it is, or where it is the answer's."""
+    finite = rows[np.isfinite(rows["y"]) & ~rows["failed"]]
+    if finite.empty:
+        return ""
+    best = finite.loc[finite["y"].idxmax()]
+    if best["number"] == conclusion.recommended or best["weight"] >= SUSPECT_WEIGHT:
+        return ""
+    on = f" on {best['reporter']}" if best["reporter"] else ""
+    told = f"The best reported value, {best['y']:.4g} of trial {best['number']}{on}, is not believed"
+    if best["ruling"] == "lie":
+        return f"{told}: it was ruled a lie."
+    expected = conclusion.expected.get(int(best["number"]))
+    why = "" if expected is None else f" the others expect {expected:.4g} there,"
+    return f"{told}:{why} its weight is {best['weight']:.2g}."
 
 
 def concluded(run: Run | None, study: Study) -> Conclusion | None:
     """What the journal of an ended study says of it, where it says more than which trial it was."""
-    for end in of_type(events_of(run, study), StudyEnded) if run else ():
-        if end.mean is not None:
-            return Conclusion(end.recommended, end.mean, end.std, end.expected)
-    return None
+    end = ending(events_of(run, study)) if run else None
+    if end is None or end.mean is None:
+        return None
+    return Conclusion(end.recommended, end.mean, end.std, end.expected, end.deviations, end.probability)
 
 
 def _replayed(study: Study, objective: Objective, rows: DataFrame, run: Run | None) -> Conclusion:

@@ -1,7 +1,6 @@
 """How a parameter is drawn: numbers on a linear or a logarithmic axis, choices as categories."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +15,14 @@ def scale_of(parameter: Parameter | Choice) -> str:
     return "log" if parameter.log else "linear"
 
 
-def labels(parameter: Parameter | Choice, values: Iterable[Any]) -> list[Any]:
+def labels(parameter: Parameter | Choice, values: Iterable[str | float]) -> list[str | float]:
     """Values as they stand on the axis: numbers as they are, choices as text, however a table kept them."""
     if isinstance(parameter, Choice):
         return [str(parameter.value_at(parameter.position_of(value))) for value in values]
     return list(values)
 
 
-def ticks(parameter: Parameter | Choice, positions: NDArray[np.float64]) -> list[Any]:
+def ticks(parameter: Parameter | Choice, positions: NDArray[np.float64]) -> list[str | float]:
     """The values at positions of the unit interval, as they stand on the axis."""
     return labels(parameter, (parameter.value_at(float(u)) for u in positions))
 

@@ -23,7 +23,8 @@ def facts(report: Report) -> dict[str, str]:
         known["sessions"] = f"{len(kept)}: {', '.join(s.outcome or 'cut off or under way' for s in kept)}"
     made_with = {f"{name} {version}": "" for s in kept for name, version in s.versions.items()}
     commits = {s.commit: "" for s in kept if s.commit}
-    texts = {"versions": ", ".join(made_with), "commit": ", ".join(commits)}
+    images = {s.image: "" for s in kept if s.image}
+    texts = {"versions": ", ".join(made_with), "commit": ", ".join(commits), "image": ", ".join(images)}
     return known | {key: text for key, text in texts.items() if text}
 
 

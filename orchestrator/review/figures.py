@@ -3,13 +3,13 @@
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from pandas import DataFrame
 
 from orchestrator.review.axes import labels, scale_of, ticks
-from orchestrator.review.foreign import ForeignReport
 from orchestrator.review.posterior import History
 from orchestrator.review.regret import REGRETS, band_curves
 from orchestrator.review.report import Report
@@ -17,12 +17,16 @@ from orchestrator.review.scale import drawable, value_range
 from rcgp import SUSPECT_WEIGHT
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.typing import RcKeyType
+
+    from orchestrator.review.foreign import ForeignReport
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B6B6B")
 """Okabe and Ito's colours, which people with any colour vision tell apart; black and yellow left out for dark pages."""
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (7, 2)), (0, (1, 3)))
-STYLE: Any = {
+STYLE: "dict[RcKeyType, object]" = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -32,6 +36,8 @@ STYLE: Any = {
     "pdf.fonttype": 42,
     "savefig.dpi": 200,
 }
+Marks = NDArray[np.generic]
+"""Numbers or categories along an axis."""
 LEARNING = {"best_so_far": "best true value so far"}
 
 
@@ -40,7 +46,7 @@ def write_figures(report: Report) -> list[Path]:
     return save_figures(_figures(report), report.folder)
 
 
-def write_learning(report: ForeignReport) -> list[Path]:
+def write_learning(report: "ForeignReport") -> list[Path]:
     """Draw what is known of runs that others made: what they reported, and the best so far."""
     return save_figures((("learning", _learning_figure(r)) for r in [report]), report.folder)
 
@@ -105,7 +111,7 @@ def _even(labels: int, most: int) -> int:
     return math.ceil(labels / math.ceil(labels / most))
 
 
-def _draw_bands(axis: Any, frame: DataFrame, initial: int, column: str) -> None:
+def _draw_bands(axis: "Axes", frame: DataFrame, initial: int, column: str) -> None:
     for i, (label, band) in enumerate(band_curves(frame, initial, column)):
         numbers, color = band.index.to_numpy(), PALETTE[i % len(PALETTE)]
         mean, low, high = (drawable(band[name].to_numpy()) for name in ("mean", "low", "high"))
@@ -114,7 +120,7 @@ def _draw_bands(axis: Any, frame: DataFrame, initial: int, column: str) -> None:
     axis.margins(x=0.01)
 
 
-def _learning_figure(report: ForeignReport) -> "Figure":
+def _learning_figure(report: "ForeignReport") -> "Figure":
     from matplotlib import pyplot as plt
 
     figure, axis = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
@@ -151,17 +157,17 @@ def _title(history: History, histories: Sequence[History]) -> str:
     return f"{algorithm} ({adversary})" if several else algorithm
 
 
-def _axis_values(history: History, dimension: int) -> Any:
+def _axis_values(history: History, dimension: int) -> Marks:
     return np.array(ticks(history.objective.space.parameters[dimension], np.unique(history.grid[:, dimension])))
 
 
-def _tried(history: History, dimension: int) -> Any:
+def _tried(history: History, dimension: int) -> Marks:
     """Where the trials stand on an axis."""
     parameter = history.objective.space.parameters[dimension]
     return np.array(labels(parameter, history.rows[f"param.{parameter.name}"].tolist()))
 
 
-def _draw_line(axis: Any, history: History) -> None:
+def _draw_line(axis: "Axes", history: History) -> None:
     """The posterior over one parameter; lies beyond the edge are shown at the edge."""
     (name,), x, posterior = history.objective.space.names, _axis_values(history, 0), history.posteriors[-1]
     mean, spread = drawable(posterior.mean), drawable(2 * posterior.std)
@@ -175,7 +181,7 @@ def _draw_line(axis: Any, history: History) -> None:
     axis.set(xlabel=name, ylim=(low - 0.03 * (high - low), high + 0.03 * (high - low)))
 
 
-def _draw_points(axis: Any, history: History, x: Any, y: Any) -> None:
+def _draw_points(axis: "Axes", history: History, x: Marks, y: Marks) -> None:
     lies, suspects = history.rows["corrupted"].to_numpy(), history.posteriors[-1].weights < SUSPECT_WEIGHT
     groups = (
         (~lies & ~suspects, "o", PALETTE[0], "trusted"),
@@ -189,7 +195,7 @@ def _draw_points(axis: Any, history: History, x: Any, y: Any) -> None:
         )
 
 
-def _draw_surface(axis: Any, history: History) -> None:
+def _draw_surface(axis: "Axes", history: History) -> None:
     """The posterior mean over two parameters, and where trials were made."""
     first, second = history.objective.space.parameters
     x, y = _axis_values(history, 0), _axis_values(history, 1)

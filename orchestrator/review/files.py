@@ -1,20 +1,25 @@
 """The files of a report: tables, figures, the page, and a film where the objective can be filmed."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from orchestrator.campaign.runs import Run
+from orchestrator.review.evidence import forensic_data, write_forensics
 from orchestrator.review.figures import write_figures, write_learning
-from orchestrator.review.foreign import ForeignReport
-from orchestrator.review.foreign_page import foreign_data
 from orchestrator.review.page import Film, page_data
 from orchestrator.review.posterior import points_of
 from orchestrator.review.report import Report
+from orchestrator.review.tables import csv
 from orchestrator.review.webpage import write_html
 
+if TYPE_CHECKING:
+    from orchestrator.review.foreign import ForeignReport
 
-def write_files(report: Report | ForeignReport) -> list[Path]:
+
+def write_files(report: "Report | ForeignReport") -> list[Path]:
     """Write table, figures and page; returns the files."""
     report.folder.mkdir(parents=True, exist_ok=True)
-    return _write_foreign(report) if isinstance(report, ForeignReport) else _write_own(report)
+    return _write_own(report) if isinstance(report, Report) else _write_foreign(report)
 
 
 def current_files(report: Report) -> list[Path]:
@@ -28,16 +33,25 @@ def current_files(report: Report) -> list[Path]:
 def _write_own(report: Report) -> list[Path]:
     tables = {"regret.csv": report.table, "trials.csv": report.frame}
     for name, table in tables.items():
-        table.to_csv(report.folder / name, index=False)
+        (report.folder / name).write_text(csv(table), encoding="utf-8")
     film = write_film(report)
     figures = write_figures(report)
     page = write_html(report.folder, page_data(report, film))
-    return [page, *(report.folder / name for name in tables), *figures, *([film.path] if film else [])]
+    known = [] if report.run is None else [_write_forensics(report, report.run)]
+    return [page, *known, *(report.folder / name for name in tables), *figures, *([film.path] if film else [])]
 
 
-def _write_foreign(report: ForeignReport) -> list[Path]:
+def _write_forensics(report: Report, run: Run) -> Path:
+    """What a script may want to know of suspects, reporters and rulings."""
+    rows = report.frame[report.frame["study"].isin([s.key for s in report.judged])]
+    return write_forensics(report.folder, forensic_data(run, report.studies, report.frame, rows, report.advice))
+
+
+def _write_foreign(report: "ForeignReport") -> list[Path]:
+    from orchestrator.review.foreign_page import foreign_data
+
     table = report.folder / "runs.csv"
-    report.frame.to_csv(table, index=False)
+    table.write_text(csv(report.frame), encoding="utf-8")
     figures = write_learning(report)
     return [write_html(report.folder, foreign_data(report)), table, *figures]
 

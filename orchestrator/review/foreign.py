@@ -1,28 +1,29 @@
 """The report of an MLflow experiment that others filled: runs with parameters and a metric, and nobody knows the truth."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
 from statistics import median
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from pandas import DataFrame, Series
 
 from orchestrator.errors import UserError, did_you_mean
-from orchestrator.experiments import ABOUT, PARAMETER
+from orchestrator.experiments import ABOUT, PARAMETER, is_blank
 from orchestrator.review.scale import value_range
 from orchestrator.search.dimensions import Choice, Dimension, Number
 from orchestrator.search.settings import Settings
-from orchestrator.search.warmstart import is_blank
 from orchestrator.trials import is_time_to_update
 from rcgp import SUSPECT_WEIGHT, Optimizer
 
 Array = NDArray[np.float64]
+Judge = Callable[[DataFrame, Sequence[Dimension], float], tuple[Array, Array, int | None]]
+"""From the runs, what can be learned from and the sign of the goal to weights, expectations and the row believed best."""
 SIGNS = {"max": 1.0, "min": -1.0}
 CATEGORIES = 10
 """Texts that differ more often than this are names or paths, not choices."""
@@ -47,13 +48,21 @@ class ForeignReport:
     CURVES: ClassVar[dict[str, str]] = {"best_so_far": "best as reported", "best_believed": "best without suspects"}
 
     @classmethod
-    def of(cls, name: str, runs: DataFrame, metric: str | None, mode: str | None, folder: Path) -> "ForeignReport":
-        """Judge the runs of an experiment by one of their metrics."""
+    def of(
+        cls,
+        name: str,
+        runs: DataFrame,
+        metric: str | None,
+        mode: str | None,
+        folder: Path,
+        judge: "Judge | None" = None,
+    ) -> "ForeignReport":
+        """Judge the runs of an experiment by one of their metrics; `judge` is whoever knows them better than their table."""
         metric = choose_metric(name, runs, metric)
         sign = _sign(metric, mode)
         frame = _ordered(runs, metric)
         dimensions = tuple(dimensions_of(frame[frame["value"].notna()]))
-        frame["weight"], frame["expected"], believed = judge(frame, dimensions, sign)
+        frame["weight"], frame["expected"], believed = (judge or judge_runs)(frame, dimensions, sign)
         frame["best_so_far"] = sign * np.fmax.accumulate(sign * _finite(frame["value"]))
         frame["best_believed"] = sign * np.fmax.accumulate(sign * _finite(_trusted(frame)))
         return cls(name, metric, str(mode), frame, folder, dimensions, believed)
@@ -99,7 +108,7 @@ class ForeignReport:
         titles |= {"value": self.metric, "expected": "expected", "weight": "weight"}
         return rows[list(titles)].set_axis(list(titles.values()), axis=1)
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, object]:
         """What was read, and what the model could learn from."""
         modelled = {
             d.name: list(d.values) if isinstance(d, Choice) else {"from": d.low, "to": d.high, "log": d.log}
@@ -111,7 +120,7 @@ class ForeignReport:
 
 def choose_metric(name: str, runs: DataFrame, metric: str | None) -> str:
     """The metric to report; refused with what there is when it is missing or one of several."""
-    metrics = [c for c in runs.columns if not c.startswith((PARAMETER, ABOUT, "system/"))]
+    metrics = [c for c in runs.columns if not c.startswith((PARAMETER, ABOUT, "system/", "rcgp/"))]
     if not metrics:
         raise UserError(f"experiment {name!r} holds no run with a metric: there is nothing to report.")
     if metric is None and len(metrics) > 1:
@@ -171,11 +180,11 @@ def _is_logarithmic(values: Sequence[float]) -> bool:
     return min(values) > 0 and max(values) > 100 * min(values) and median(values) < 0.2 * max(values)
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return type(value) is not bool and isinstance(value, Real) and math.isfinite(value)
 
 
-def judge(frame: DataFrame, dimensions: Sequence[Dimension], sign: float) -> tuple[Array, Array, int | None]:
+def judge_runs(frame: DataFrame, dimensions: Sequence[Dimension], sign: float) -> tuple[Array, Array, int | None]:
     """Weight and expected value of each run, and the row believed best, as `RCGPSearch` would see them."""
     weights, expected = np.full(len(frame), np.nan), np.full(len(frame), np.nan)
     measured = np.flatnonzero(frame["value"].notna())
@@ -200,13 +209,13 @@ def _believed_best(optimizer: Optimizer, mean: Array) -> int:
     return best if trusted[best] or not trusted.any() else int(np.argmax(np.where(trusted, mean, -np.inf)))
 
 
-def _point(row: Mapping[Any, Any], dimensions: Sequence[Dimension]) -> Array:
+def _point(row: Mapping[Hashable, str | float], dimensions: Sequence[Dimension]) -> Array:
     values = [row[PARAMETER + d.name] for d in dimensions]
     pairs = zip(dimensions, values, strict=True)
     return np.concatenate([d.encode(str(v) if isinstance(d, Choice) else float(v)) for d, v in pairs])
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if is_blank(value):
         return "-"
     return f"{value:.4g}" if isinstance(value, float) else str(value)

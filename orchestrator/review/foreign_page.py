@@ -3,11 +3,10 @@
 import numpy as np
 import yaml
 
-from orchestrator.experiments import PARAMETER
+from orchestrator.experiments import PARAMETER, is_blank
 from orchestrator.review.foreign import ForeignReport
 from orchestrator.review.scale import short
 from orchestrator.review.webpage import Data, columns, table
-from orchestrator.search.warmstart import is_blank
 from rcgp import SUSPECT_WEIGHT
 
 

@@ -14,6 +14,7 @@ from orchestrator.campaign.study import Study
 from orchestrator.review import timing
 from orchestrator.review.answer import Answer, Recommendation
 from orchestrator.review.axes import labels, scale_of, ticks
+from orchestrator.review.evidence_page import evidence_data, what
 from orchestrator.review.facts import campaign_yaml, facts
 from orchestrator.review.forensics import VERDICTS, forensics, forensics_table
 from orchestrator.review.parameters import importance
@@ -21,8 +22,8 @@ from orchestrator.review.posterior import History
 from orchestrator.review.ranking import BASELINE, printable
 from orchestrator.review.regret import band_curves
 from orchestrator.review.report import Report
-from orchestrator.review.scale import short, value_range
-from orchestrator.review.tables import latex, markdown
+from orchestrator.review.scale import Array, short, value_range
+from orchestrator.review.tables import csv, latex, markdown
 from orchestrator.review.webpage import Data, columns, table
 from rcgp import SUSPECT_WEIGHT
 
@@ -60,6 +61,7 @@ def page_data(report: Report, film: Film | None = None) -> Data:
         "regret": None if report.table.empty else _regret(report),
         "final": None if report.table.empty else _final(report),
         "forensics": _forensics(report.frame),
+        "evidence": evidence_data(report),
         "posterior": _posterior(report) if report.histories else None,
         "slices": _slices(report) if report.objective.dim > 2 else None,
         "trials": _trials(report),
@@ -70,7 +72,7 @@ def page_data(report: Report, film: Film | None = None) -> Data:
 
 def empty_data(report: Report) -> Data:
     """What the page shows before the first trial has come back."""
-    parts = ("answer", "regret", "final", "forensics", "posterior", "slices", "trials", "film")
+    parts = ("answer", "regret", "final", "forensics", "evidence", "posterior", "slices", "trials", "film")
     shown = {"name": report.name, "description": report.description, "state": report.state, "cards": [], "series": []}
     return shown | dict.fromkeys(parts) | {"about": {"campaign": campaign_yaml(report), "facts": [], "timing": None}}
 
@@ -82,6 +84,7 @@ def _answer(report: Report, answer: Answer) -> Data:
     use, plain = answer.use, answer.plain
     study = use.study
     told = f"{study.algorithm.label}, seed {study.seed}, trial {use.number}. Believed value {use.believed}; {use.supported}."
+    told = " ".join(part for part in (told, use.stands_on, use.disbelieved) if part)
     return {
         "title": "Use this" if use.done >= study.total else f"Use this, as of {use.done} of {study.total} trials",
         "parameters": [[name, _text(value)] for name, value in use.parameters.items()],
@@ -106,7 +109,7 @@ def _truth(report: Report, use: Recommendation) -> str:
     return f"Its true value is {use.true:.4g}" + (f", the maximum {best.value:.4g}." if best else ".")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
@@ -194,7 +197,7 @@ def _final(report: Report) -> Data:
         "text": f"{report.caption}; differences are taken seed by seed on shared noise. A seed is won by who alone regrets "
         "least in it.",
         "table": table(shown, 1 + ("adversary" in shown), np.flatnonzero(best & _in_headline(report)).tolist()),
-        "forms": {"Markdown": markdown(shown), "LaTeX": latex(shown), "CSV": report.table.to_csv(index=False)},
+        "forms": {"Markdown": markdown(shown), "LaTeX": latex(shown), "CSV": csv(report.table)},
     }
 
 
@@ -261,7 +264,7 @@ def _label(report: Report, study: Study) -> str:
     return f"{study.algorithm.label} ({study.adversary.label})" if several else study.algorithm.label
 
 
-def _range(histories: Sequence[History], truth: Any) -> tuple[float, float]:
+def _range(histories: Sequence[History], truth: Array | None) -> tuple[float, float]:
     """Bounds of the values worth seeing: those of the truth where known, else of the honest results."""
     if truth is not None:
         return value_range(truth)
@@ -273,6 +276,7 @@ def _history(history: History, label: str) -> Data:
     rows, parameters = history.rows, history.objective.space.parameters
     return {
         "label": label,
+        "key": history.study.key,
         "x": [short(labels(p, rows[f"param.{p.name}"])) for p in parameters],
         "y": short(rows["y"]),
         "trial": rows["number"].tolist(),
@@ -292,22 +296,11 @@ def _trials(report: Report) -> Data:
     shown = DataFrame({"study": frame["study"], "trial": frame["number"]})
     shown = shown.join(frame[[f"param.{name}" for name in names]].set_axis(list(names), axis=1), rsuffix=" (parameter)")
     shown = shown.assign(reported=frame["y"], true=frame["value"], expected=report.expected().reindex(frame.index))
-    shown = shown.assign(
-        weight=frame["weight"], what=_what(frame), seconds=frame["seconds"], node=frame["node"].str[:12]
-    )
+    shown = shown.assign(weight=frame["weight"], what=what(frame), seconds=frame["seconds"], reporter=frame["reporter"])
     left_out = len(report.frame) - len(frame)
     more = f" The other {left_out:,} trials are in trials.csv." if left_out else ""
     text = "Click a column's name to sort by it. Expected is what the model says of a trial in the end, of a suspect without it."
     return columns(shown, "Trials", text + more)
-
-
-def _what(frame: DataFrame) -> list[str]:
-    """A trial in a word, to be filtered by."""
-    words = zip(frame["failed"], frame["corrupted"], frame["weight"] < SUSPECT_WEIGHT, strict=True)
-    return [
-        "failed" if failed else ("lie" if lie else "honest") + (", suspect" if suspect else "")
-        for failed, lie, suspect in words
-    ]
 
 
 def _slices(report: Report) -> Data:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,20 +12,22 @@ from objectives import Objective
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_optimizer
-from orchestrator.engine.conductor import STATE_LAYOUT
+from orchestrator.engine.conductor import STATE_LAYOUT, TOLD
 from orchestrator.engine.events import OptimizerSaved, of_type
 from orchestrator.engine.history import events_of
 from orchestrator.review.axes import grid_of
-from rcgp import Optimizer
+
+if TYPE_CHECKING:
+    from rcgp import Optimizer
 
 Array = NDArray[np.float64]
-State = Mapping[str, Any]
+State = Mapping[str, object]
 """An optimizer's conclusions, as its journal keeps them now and then."""
 GRID = {1: 161, 2: 27}
 """Points along each axis, for problems that can be drawn."""
 FRAMES = {1: 60, 2: 24}
 """Positions of the slider; two-dimensional posteriors take more room."""
-LIVED_AGAIN = 60
+LIVED_AGAIN = 20
 """Trials that are thought through one by one; after these only what the journal kept is shown, which costs next to nothing."""
 
 
@@ -82,7 +84,7 @@ def _history(study: Study, objective: Objective, rows: DataFrame, states: Mappin
     frames = min(FRAMES[objective.dim], len(rows) - study.initial + 1)
     wanted = np.linspace(study.initial, len(rows), frames).round().astype(int).tolist()
 
-    def look(told: int, optimizer: Optimizer) -> None:
+    def look(told: int, optimizer: "Optimizer") -> None:
         while wanted and wanted[0] <= told:  # the next that is known, where not every trial is lived again
             wanted.pop(0)
             if not wanted or wanted[0] > told:
@@ -98,16 +100,19 @@ def replay(
     objective: Objective,
     rows: DataFrame,
     states: Mapping[int, State],
-    look: Callable[[int, Optimizer], None] = lambda told, optimizer: None,
-) -> Optimizer:
+    look: "Callable[[int, Optimizer], None]" = lambda told, optimizer: None,
+) -> "Optimizer":
     """The study's optimizer as it was after its last trial; `look` is called whenever it is what it was when it was lived."""
     optimizer, last_kept = build_optimizer(study, objective), max(states, default=0)
-    for told, (x, y) in enumerate(zip(points_of(rows, objective), rows["y"], strict=True), start=1):
-        optimizer.tell(x, y)
+    for told, (x, row) in enumerate(zip(points_of(rows, objective), rows.to_dict("records"), strict=True), start=1):
+        error = row["standard_error"] if row["standard_error"] > 0 else None
+        optimizer.tell(x, row["y"], standard_error=error, reporter=row["reporter"] or None)
+        if row["ruling"] in ("lie", "true"):
+            optimizer.rule(told - 1, row["ruling"])
         if LIVED_AGAIN < told <= last_kept and told not in states:
             continue
         if told in states:
-            rows_told = {key: value for key, value in optimizer.state_dict().items() if key in ("X", "y")}
+            rows_told = {key: value for key, value in optimizer.state_dict().items() if key in TOLD}
             optimizer.load_state_dict({**states[told], **rows_told})
         elif told >= study.initial:
             optimizer.update()  # at every trial, as when it was lived: states build on each other

@@ -1,11 +1,14 @@
 """With what a run was made: versions of what shapes results, and the commit of this code."""
 
+import os
 import platform
 import subprocess
 from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+IMAGE = "ORCHESTRATE_IMAGE"
+"""The environment variable that names the image."""
 PACKAGES = ("rcgp-orchestrator", "ray", "torch", "botorch", "mlflow", "numpy")
 
 
@@ -20,6 +23,11 @@ def _version(name: str) -> str:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return ""
+
+
+def image() -> str:
+    """The container image it runs in, where whoever started it says so."""
+    return os.environ.get(IMAGE, "")
 
 
 @cache

@@ -1,7 +1,6 @@
 """The trials of a run as a table, and their regret. Regret is always counted on the true value."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,15 +12,17 @@ from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.events import Event
-from orchestrator.engine.history import events_of, observations, recommendations
+from orchestrator.engine.history import events_of, observations, recommendations, rulings
 
-Array = NDArray[Any]
+Array = NDArray[np.float64]
 REGRETS = {
     "cumulative_regret": "cumulative regret",
     "recommended_regret": "recommended regret",
     "simple_regret": "best tried regret",
 }
 """The three regrets and what people read: the sum of all trials, of the trial that would be handed over, of the best tried."""
+LATER: dict[str, str | float] = {"reporter": "", "standard_error": np.nan, "replicate_of": np.nan, "ruling": ""}
+"""Columns that the first tables did not have."""
 
 
 def trials_frame(run: Run) -> DataFrame:
@@ -40,6 +41,9 @@ def with_regret(frame: DataFrame, objective: Objective, initial: int) -> DataFra
     """The trials of several studies, and their regret."""
     if frame.empty:
         return frame
+    frame = frame.assign(**{name: value for name, value in LATER.items() if name not in frame})
+    for name in ("standard_error", "replicate_of"):  # a table that was stored has no word for NaN
+        frame[name] = pd.to_numeric(frame[name], errors="coerce")
     best, worst = reference(frame["value"].to_numpy(), objective)
     for name in ("regret", "simple_regret", "cumulative_regret", "best_so_far", "recommended_regret"):
         frame[name] = np.nan
@@ -87,8 +91,8 @@ def study_frame(study: Study, events: Sequence[Event], objective: Objective) -> 
 
     `recommended` is the trial that would have been handed over once this one was known, where that was asked.
     """
-    rows: list[dict[str, Any]] = []
-    asked = recommendations(events)
+    rows: list[dict[str, object]] = []
+    asked, ruled = recommendations(events), rulings(events)
     for o in sorted(observations(events), key=lambda o: o.number):
         parameters = {f"param.{k}": v for k, v in objective.space.to_units(np.array(o.x)).items()}
         rows.append(
@@ -110,6 +114,10 @@ def study_frame(study: Study, events: Sequence[Event], objective: Objective) -> 
                 "attempt": o.attempt,
                 "at": o.at,
                 "recommended": float(asked.get(o.number, np.nan)),
+                "reporter": o.reporter.name,
+                "standard_error": np.nan if o.standard_error is None else o.standard_error,
+                "replicate_of": np.nan if o.replicate_of is None else float(o.replicate_of),
+                "ruling": ruled[o.number].ruling if o.number in ruled else "",
             }
             | parameters
         )

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,17 @@ from typing import Any
 from pandas import DataFrame, Series
 
 from objectives import Objective
-from orchestrator.campaign.campaign import Campaign, Limits, Resources
+from orchestrator.campaign.campaign import Campaign, Confirmation, Limits, Resources
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.history import Summary, summary
 from orchestrator.review.answer import Answer, Recommendation, best_of, concluded, recommend
+from orchestrator.review.evidence import Evidence, evidence_of
 from orchestrator.review.posterior import History, histories
 from orchestrator.review.ranking import BASELINE, figure, leaders, printable, regret_table
 from orchestrator.review.regret import REGRETS, trials_frame
+from orchestrator.review.reporters import Record, in_words, records
 from orchestrator.review.tables import markdown, number
 from orchestrator.review.timing import OUT_OF_TIME, sessions
 
@@ -171,7 +173,9 @@ class Report:
     @property
     def advice(self) -> str:
         """The answer in one line, or that there is none yet."""
-        return "No trial has come back yet." if self.answer is None else self.answer.sentence()
+        if self.answer is None:
+            return "No trial has come back yet."
+        return " ".join(part for part in (self.answer.sentence(), in_words(self.reporters)) if part)
 
     def _asked(self) -> list[Study]:
         """The studies whose recommendation counts: of a leader where the truth is known and all is done, else of the most
@@ -193,6 +197,26 @@ class Report:
         same = [s for s in self.studies if (s.adversary, s.seed) == (study.adversary, study.seed)]
         plain = [s for s in same if s.algorithm.name == BASELINE and s != study]
         return recommend(plain[0], self.objective, self.frame, self.run) if plain else None
+
+    # --- who is doubted, and who reported it ---------------------------------------------------------------------------
+
+    @cached_property
+    def judged(self) -> tuple[Study, ...]:
+        """The studies by which reports are judged: those of the answer's algorithm under its adversary, all seeds."""
+        use = None if self.answer is None else self.answer.use.study
+        same = [s for s in self.studies if use and (s.algorithm, s.adversary) == (use.algorithm, use.adversary)]
+        return tuple(same)
+
+    @cached_property
+    def reporters(self) -> list[Record]:
+        """The record of every machine, the worst first."""
+        rows = self.frame[self.frame["study"].isin([s.key for s in self.judged])]
+        return records(rows) if len(rows) else []
+
+    @cached_property
+    def evidence(self) -> list[Evidence]:
+        """Every suspect and every ruled trial of the judged studies, where the journals are here."""
+        return [e for s in self.judged for e in evidence_of(self.run, s, self.frame)] if self.run else []
 
     def expected(self) -> "Series[float]":
         """What the model says of each trial in the end, by the frame's index; NaN where its study has not ended."""
@@ -246,6 +270,7 @@ def _campaign(name: str, description: str, studies: tuple[Study, ...]) -> Campai
         limits=Limits(trial_seconds=first.trial_seconds),
         retries=first.retries,
         crash_value=first.crash_value,
+        confirm=None if first.confirm is None else Confirmation(**asdict(first.confirm)),
     )
 
 

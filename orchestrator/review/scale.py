@@ -1,7 +1,6 @@
 """What can be drawn: numbers that axes can bear, and the part of them that is worth seeing."""
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ def drawable(values: Array) -> Array:
     return np.where(np.abs(values) < LARGEST, values, np.nan)
 
 
-def short(values: Iterable[Any]) -> list[float | str | None]:
+def short(values: Iterable[str | float]) -> list[float | str | None]:
     """Five digits are enough to draw; what cannot be drawn is left out, text stays."""
     return [v if isinstance(v, str) else float(f"{v:.5g}") if abs(v) < LARGEST else None for v in values]
 

@@ -4,6 +4,9 @@ import math
 
 from pandas import DataFrame
 
+FORMULA = ("=", "+", "-", "@")
+"""How a cell begins that spreadsheets run when the file is opened, perhaps after a tab."""
+
 
 def number(value: float) -> str:
     """A number for people; a dash where there is none."""
@@ -20,6 +23,27 @@ def markdown(table: DataFrame) -> str:
 def latex(table: DataFrame) -> str:
     """A table as LaTeX, for booktabs: the first column words, the others figures."""
     return _texts(table).to_latex(index=False, escape=True, column_format="l" + "r" * (len(table.columns) - 1))
+
+
+def csv(table: DataFrame) -> str:
+    """A table as CSV in which no text - a cell or a heading - is a formula to a spreadsheet."""
+    return table.map(_harmless).rename(columns=_harmless).to_csv(index=False)
+
+
+def _harmless(cell: object) -> object:
+    """Text that a spreadsheet would run gets the apostrophe by which spreadsheets know text; numbers stay numbers."""
+    if not isinstance(cell, str):
+        return cell
+    text = cell.replace("\r", " ")  # unquoted by the writer, and the end of a row to readers
+    return f"'{text}" if text.lstrip().startswith(FORMULA) and not _is_numeral(text) else text
+
+
+def _is_numeral(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _texts(table: DataFrame) -> DataFrame:

@@ -10,13 +10,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.events import Dated, Event, Observation, SessionStarted, StudyEnded, TrialSuggested
 from orchestrator.engine.history import events_of
-from orchestrator.review.provenance import commit, versions
+from orchestrator.plain import Fields, Json
+from orchestrator.review.provenance import commit, image, versions
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -62,6 +63,7 @@ class Marks:
     def keep(self) -> None:
         """Write down what is known; the last line of a session counts."""
         line = {"started": self.started, "versions": versions(), "commit": commit(), "outcome": self.outcome}
+        line |= {"image": image()} if image() else {}
         try:
             with self.file.open("a") as file:
                 file.write(json.dumps(line | self.reached) + "\n")
@@ -88,6 +90,7 @@ class Session:
     outcome: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     commit: str = ""
+    image: str = ""
     reached: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -97,15 +100,15 @@ def sessions(run: Run) -> list[Session]:
     return [_session(line) for line in latest.values()]
 
 
-def _lines(file: Path) -> Iterator[dict[str, Any]]:
+def _lines(file: Path) -> Iterator[Json]:
     """What the marks say; a last line that was torn by a kill says nothing."""
     for line in file.read_text().splitlines() if file.exists() else []:
         with suppress(ValueError):
             yield json.loads(line)
 
 
-def _session(line: Mapping[str, Any]) -> Session:
-    known = {key: line[key] for key in ("started", "ended", "outcome", "versions", "commit") if key in line}
+def _session(line: Fields) -> Session:
+    known = {key: line[key] for key in ("started", "ended", "outcome", "versions", "commit", "image") if key in line}
     return Session(**known, reached={stage: line[stage] for stage in STAGES if stage in line})
 
 

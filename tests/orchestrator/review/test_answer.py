@@ -82,7 +82,7 @@ def test_what_no_trusted_report_supports_is_to_be_measured_again(run: Run) -> No
     answer = answer_of(run)
     assert answer is not None
     alone = replace(answer.use, support=0)
-    assert Answer(alone).sentence().endswith("no trusted report nearby: measure it again).")
+    assert "no trusted report nearby: measure it again)." in Answer(alone).sentence()
     assert "1 trusted report nearby" in Answer(replace(alone, support=1)).sentence()
 
 

@@ -1,20 +1,16 @@
-"""What a reviewer sees, in a real browser: the report, as a page of its own.
+"""What a reviewer sees, in a real browser: the report, as a page of its own."""
 
-Screenshots are left in the folder that SCREENSHOTS names, for whoever wants to look.
-"""
-
-import os
 import shutil
 import subprocess
 import tarfile
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from browsing import Visit
 from small_runs import cut_short, finished
 
 from orchestrator.review.files import write_files
@@ -23,45 +19,6 @@ from orchestrator.review.live import LiveServer
 from orchestrator.review.report import Report
 
 AXE = "axe-core@4.14.0"
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("no Chromium (Debian: apt-get install chromium)")
-    with playwright.sync_playwright() as started:
-        running = started.chromium.launch(executable_path=program, args=FLAGS)
-        yield running
-        running.close()
-
-
-class Visit:
-    """A page, and every error its scripts made."""
-
-    def __init__(self, browser: Any, address: str, dark: bool = False, width: int = 1400) -> None:
-        scheme = "dark" if dark else "light"
-        self.page = browser.new_page(viewport={"width": width, "height": 1000}, color_scheme=scheme)
-        self.errors: list[str] = []
-        self.requests: list[str] = []
-        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(address, timeout=120_000)
-
-    def shoot(self, name: str) -> None:
-        folder = os.environ.get("SCREENSHOTS")
-        if folder:
-            self.page.screenshot(path=str(Path(folder) / f"{name}.png"), full_page=True)
 
 
 @pytest.fixture(scope="module")
@@ -168,8 +125,13 @@ def test_nothing_is_wider_than_the_window_and_no_legend_lies_on_a_title(
     page.close()
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-def test_the_rules_of_accessibility_hold(browser: Any, shown: Report, axe: str, dark: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "dark"), [("report", False), ("report", True), pytest.param("large", False, marks=pytest.mark.slow)]
+)
+def test_the_rules_of_accessibility_hold(
+    browser: Any, request: pytest.FixtureRequest, axe: str, name: str, dark: bool
+) -> None:
+    shown = request.getfixturevalue(name)
     visit = Visit(browser, (shown.folder / "report.html").as_uri(), dark)
     page = visit.page
     page.wait_for_selector("body[data-ready=yes]", timeout=60_000)

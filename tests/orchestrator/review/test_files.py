@@ -10,6 +10,7 @@ from small_runs import finished
 from orchestrator.campaign.runs import Run
 from orchestrator.review.files import current_files, write_files
 from orchestrator.review.report import Report
+from orchestrator.review.webpage import data_of
 from rcgp import SUSPECT_WEIGHT
 
 
@@ -36,8 +37,7 @@ def test_the_report_is_one_page_that_needs_nothing_else(run: Run) -> None:
     assert not re.search(r"<(script|link|img|iframe)[^>]+(src|href)=[\"']?(https?:)?//", page)
     assert not re.search("__[A-Z]+__", page), "a mark was left unfilled"
     assert len(page) < 3_000_000, "small enough to be mailed"
-    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, flags=re.DOTALL)
-    data = json.loads(text)
+    data = data_of(page)
     assert data["description"] == "Lies < & > truths."
     frame = report.frame
     caught = ((frame["algorithm"] == "a2-rcgp-ucb") & frame["corrupted"] & (frame["weight"] < SUSPECT_WEIGHT)).sum()
@@ -69,7 +69,7 @@ def test_the_landers_best_policy_is_filmed(tmp_path: Path) -> None:
     files = {path.name for path in write_files(report)}
     assert {"best.gif", "learning.png"} <= files
     assert (report.folder / "best.gif").read_bytes()[:4] == b"GIF8"
-    assert "data:image/gif;base64,R0lGOD" in (report.folder / "report.html").read_text()
+    assert "data:image/gif;base64,R0lGOD" in json.dumps(data_of((report.folder / "report.html").read_text())["film"])
 
 
 def test_values_at_the_end_of_what_a_float_can_hold_are_drawn(tmp_path: Path) -> None:

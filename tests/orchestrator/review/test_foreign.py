@@ -1,20 +1,20 @@
 """Experiments that others filled, in a real store: every run a trial, its metric the value, the doubtful ones named."""
 
-import json
 import math
-import re
+from csv import reader as csv_reader
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from mlflow.entities import Metric, Param
+from pandas import DataFrame
 from typer.testing import CliRunner
 
 from orchestrator.cli import app
 from orchestrator.errors import UserError
 from orchestrator.review.files import write_files
 from orchestrator.review.foreign import ForeignReport
+from orchestrator.review.webpage import data_of
 from orchestrator.tracking.readback import experiment_report
 from orchestrator.tracking.store import Store
 
@@ -99,8 +99,7 @@ def test_the_command_writes_the_page_the_figure_and_the_table(store: str, tmp_pa
     folder = tmp_path / "Manual-search-from-mlflow"
     assert {p.name for p in folder.iterdir()} == {"report.html", "runs.csv", "learning.png", "learning.pdf"}
     page = (folder / "report.html").read_text()
-    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, flags=re.DOTALL)
-    data: dict[str, Any] = json.loads(text)
+    data = data_of(page)
     assert data["regret"]["title"] == "Learning curve"
     assert len(data["trials"]["columns"][0]["values"]) == 30
     assert "loss" in [column["name"] for column in data["trials"]["columns"]]
@@ -115,6 +114,20 @@ def test_without_parameters_there_is_a_curve_and_nothing_to_doubt(store: str, tm
     assert made.frame["best_so_far"].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     assert made.suspects.empty
     assert (made.folder / "report.html") in write_files(made)
+
+
+def test_formulas_of_others_are_text_in_the_table(tmp_path: Path) -> None:
+    told = {
+        "run/name": ["=HYPERLINK(1)", "b"],
+        "run/started": [0, 1],
+        "run/status": "FINISHED",
+        "config/@x": ["+1+1", "c"],
+    }
+    made = ForeignReport.of("theirs", DataFrame({**told, "score": [-1.0, 2.0]}), "score", "max", tmp_path)
+    write_files(made)
+    cells = [cell for row in csv_reader((tmp_path / "runs.csv").open(newline="")) for cell in row]
+    assert {"'=HYPERLINK(1)", "'+1+1"} <= set(cells)
+    assert not [cell for cell in cells if cell.startswith(("=", "+", "@"))]
 
 
 @pytest.mark.parametrize(

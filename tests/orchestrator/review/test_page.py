@@ -44,7 +44,7 @@ def test_every_trial_is_in_the_table(run: Run) -> None:
     report = Report.of(run)
     table = {column["name"]: column["values"] for column in page_data(report)["trials"]["columns"]}
     assert list(table) == [
-        "study", "trial", "x", "reported", "true", "expected", "weight", "what", "seconds", "node",
+        "study", "trial", "x", "reported", "true", "expected", "weight", "what", "seconds", "reporter",
     ]  # fmt: skip
     assert table["trial"] == report.frame["number"].tolist()
     assert None not in table["expected"]
