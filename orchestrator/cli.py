@@ -1,9 +1,9 @@
-"""The command line: orchestrate run | resume | list | show | report | ui | sync | check."""
+"""The command line: orchestrate run | resume | list | show | report | rule | confirm | ui | sync | check."""
 
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -99,9 +99,9 @@ def run_campaign(
     """Run a campaign: a grid of algorithms, adversaries and seeds."""
     from orchestrator.campaign.campaign import Campaign, find, parse_settings
     from orchestrator.engine import runner
-    from orchestrator.foreground import Foreground
+    from orchestrator.engine.cluster import Connection
 
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "seeds": seeds,
         "trials": trials,
         "algorithms": algorithms.split(",") if algorithms else None,
@@ -118,7 +118,10 @@ def run_campaign(
         _print_plan(loaded)
         return
     started = runner.start(loaded, root=root, name=name, paths=paths, address=address)
-    raise typer.Exit(Foreground(started, no_ray, address, root).execute(STARTED))
+    connection = None if no_ray else Connection.begin(address)
+    from orchestrator.foreground import Foreground  # takes a second, while Ray starts
+
+    raise typer.Exit(Foreground(started, no_ray, address, root, connection).execute(STARTED))
 
 
 @app.command()
@@ -249,6 +252,49 @@ def sync(name: Name, tracking_uri: TrackingUri = None, root: Root = None) -> Non
     typer.echo(write(Run.open(storage_root(root), name), tracking_uri))
 
 
+StudyName = Annotated[
+    str | None,
+    typer.Option("--study", help="Study, or a part of its name that only it has.", show_default="the only one"),
+]
+
+
+@app.command()
+def rule(
+    name: Name,
+    trial: Annotated[int, typer.Argument(help="Number of the trial.", show_default=False)],
+    ruling: Annotated[str, typer.Argument(help="What you say of it.", metavar="lie|true|again|clear")],
+    because: Annotated[str, typer.Option(help="Why; kept with the ruling.")] = "",
+    study: StudyName = None,
+    root: Root = None,
+) -> None:
+    """Say what a trial is worth: the model obeys, in a run that is under way or when it is resumed."""
+    from orchestrator.campaign.runs import Run, storage_root
+    from orchestrator.engine.verdicts import ruled
+
+    typer.echo(plain(ruled(Run.open(storage_root(root), name), study, trial, ruling, because)))
+
+
+@app.command()
+def confirm(
+    name: Name,
+    trials: Annotated[int, typer.Option(help="Trials to spend on it.", min=1, max=10_000)] = 5,
+    candidates: Annotated[int, typer.Option(help="How many could be the answer.", min=1, max=1_000)] = 3,
+    study: Annotated[
+        str | None, typer.Option("--study", help="Study to confirm.", show_default="the one that the answer is from")
+    ] = None,
+    address: Address = None,
+    no_ray: NoRay = False,
+    root: Root = None,
+) -> None:
+    """Make sure of the answer: run again what decides it, on other machines where there are some."""
+    from orchestrator.campaign.runs import Run, storage_root
+    from orchestrator.foreground import Foreground, ask_confirmation
+
+    run = Run.open(storage_root(root), name)
+    if ask_confirmation(run, study, trials, candidates):
+        raise typer.Exit(Foreground(run, no_ray, address, root).execute(STARTED))
+
+
 @app.command()
 def check(
     file: Annotated[Path, typer.Argument(help="A cluster file, such as cluster.yaml.", show_default=False)],
@@ -283,9 +329,7 @@ def main() -> None:
     except OSError as error:
         lacking = host_error(error)
         if lacking is None:
-            print_error(
-                f"{error.filename or 'a file'}: {error.strerror or error}; mend that, or choose another --root."
-            )
+            print_error(f"{error.filename or 'a file'}: {error.strerror or error}; mend it, or choose another --root.")
             sys.exit(2)
         print_error(f"{lacking} What was acknowledged is safe: 'orchestrate resume' goes on from there.")
         sys.exit(1)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from orchestrator.errors import UserError, did_you_mean, redacted
+from orchestrator.extras import needing
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
@@ -47,8 +48,9 @@ class StoreError(UserError):
 @contextmanager
 def answering(uri: str) -> Iterator[None]:
     """Whatever a store that is away, slow, locked or damaged raises within the block is one line."""
-    from mlflow.exceptions import MlflowException
-    from sqlalchemy.exc import SQLAlchemyError
+    with needing("An MLflow experiment", "mlflow"):
+        from mlflow.exceptions import MlflowException
+        from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
@@ -71,7 +73,8 @@ def one_line(error: BaseException) -> str:
 
 def experiment_frame(experiment: str, tracking_uri: str | None = None) -> pd.DataFrame:
     """The runs of an experiment as a table: `config/<parameter>` from the parameters, `<metric>` from the metrics."""
-    import mlflow  # heavy: only those who ask for an experiment pay
+    with needing("An MLflow experiment", "mlflow"):
+        import mlflow  # heavy: only those who ask for an experiment pay
 
     with answering(tracking_uri or mlflow.get_tracking_uri()):
         client = mlflow.MlflowClient(tracking_uri)
@@ -101,7 +104,8 @@ def read_table(client: "MlflowClient", run: "MlflowRun") -> pd.DataFrame:
 def runs_frame(runs: "Sequence[MlflowRun]") -> pd.DataFrame:
     """One row for each run; one that only holds others together has no result of its own."""
     parents = {run.data.tags.get("mlflow.parentRunId") for run in runs}
-    return pd.DataFrame([_run_row(run) for run in runs if run.data.metrics or run.info.run_id not in parents])
+    single = [run for run in runs if run.data.tags.get(KIND) != "sweep"]
+    return pd.DataFrame([_run_row(run) for run in single if run.data.metrics or run.info.run_id not in parents])
 
 
 def _run_row(run: "MlflowRun") -> dict[str, object]:
@@ -143,3 +147,8 @@ def search_runs(client: "MlflowClient", experiment: str, query: str = "") -> "li
         token = page.token
         if not token:
             return runs
+
+
+def is_blank(cell: object) -> bool:
+    """Whether a table's cell holds nothing."""
+    return cell is None or (isinstance(cell, float) and math.isnan(cell))

@@ -4,21 +4,26 @@ import shlex
 import signal
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
 
 from orchestrator.campaign.runs import Run
+from orchestrator.engine.cluster import Connection
 from orchestrator.engine.fleet import RunOutcome
+from orchestrator.engine.verdicts import confirm, find_study, is_live
 from orchestrator.errors import UserError
 from orchestrator.review.files import write_files
-from orchestrator.review.foreign import ForeignReport
 from orchestrator.review.live import LiveServer
 from orchestrator.review.progress import progress
-from orchestrator.review.report import Report
+from orchestrator.review.report import Report, answer_of
 from orchestrator.session import conduct
 from orchestrator.terminal import plain, print_error, print_frame
 from orchestrator.tracking.follower import Follower
+
+if TYPE_CHECKING:
+    from orchestrator.review.foreign import ForeignReport
 
 DONE, FAILED, OUT_OF_TIME, INTERRUPTED = 0, 1, 3, 130
 """Exit codes of a run."""
@@ -32,6 +37,7 @@ class Foreground:
     no_ray: bool = False
     address: str | None = None
     root: Path | None = None
+    connection: Connection | None = None
     _unwritten: bool = False
 
     def execute(self, started: float) -> int:
@@ -45,6 +51,7 @@ class Foreground:
                 address=self.address,
                 listeners=[progress(self.run, Console())],
                 started=started,
+                connection=self.connection,
                 report=self._report,
             )
         except KeyboardInterrupt:
@@ -94,7 +101,7 @@ class Foreground:
         return DONE
 
 
-def print_report(report: Report | ForeignReport) -> None:
+def print_report(report: "Report | ForeignReport") -> None:
     """Write the files of a report, and print its table, the answer and where the files are."""
     if report.frame.empty:
         typer.echo(f"{report.name}: no trial is finished yet.")
@@ -118,3 +125,14 @@ def serve_live(run: Run, port: int) -> None:
             server.serve_forever()
         except KeyboardInterrupt:
             return
+
+
+def ask_confirmation(run: Run, wanted: str | None, trials: int, candidates: int) -> bool:
+    """Ask for trials that confirm the answer, of its own study or the wanted one; returns whether nobody is there to run them."""
+    answer = answer_of(run) if wanted is None else None
+    study = find_study(run, wanted) if answer is None else answer.use.study
+    confirm(run, study, trials, candidates)
+    live = is_live(run)
+    if live:
+        typer.echo(f"{study.key}: {trials} more trials at its end, to confirm the answer.")
+    return not live

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 
 Json = dict[str, Any]
+"""A JSON object that is to be written."""
+Fields = Mapping[str, Any]
+"""A JSON object that was read."""
 SCALARS = (bool, int, str, type(None))
 NON_FINITE = ("nan", "inf", "-inf")
 
@@ -20,7 +23,7 @@ def spelled(value: float) -> float | str:
     return float(value) if math.isfinite(value) else repr(float(value))
 
 
-def to_strict_json(value: Any) -> Any:
+def to_strict_json(value: object) -> object:
     """Mappings, sequences and scalars as the JSON that a person expects."""
     if isinstance(value, Mapping):
         return {str(key): to_strict_json(item) for key, item in value.items()}
@@ -29,7 +32,7 @@ def to_strict_json(value: Any) -> Any:
     return {"float": spelled(value)} if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def from_strict_json(data: Any) -> Any:
+def from_strict_json(data: object) -> Any:
     """What `to_strict_json` wrote, with lists for tuples."""
     if isinstance(data, list):
         return [from_strict_json(item) for item in data]
@@ -40,7 +43,7 @@ def from_strict_json(data: Any) -> Any:
     return {key: from_strict_json(item) for key, item in data.items()}
 
 
-def to_plain(value: Any) -> Any:
+def to_plain(value: object) -> object:
     """`value` as strict-JSON data that keeps tuples and any keys; what is no plain data becomes `{"opaque": its type}`."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -57,7 +60,7 @@ def to_plain(value: Any) -> Any:
     return {"opaque": _type_name(value)}
 
 
-def from_plain(data: Any) -> Any:
+def from_plain(data: object) -> Any:
     """The value that `to_plain` wrote; an opaque one cannot be rebuilt and raises."""
     if isinstance(data, list):
         return [from_plain(item) for item in data]

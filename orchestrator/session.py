@@ -3,12 +3,12 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from pandas import DataFrame
 
 from orchestrator.campaign.campaign import Campaign, find
 from orchestrator.campaign.runs import Run, storage_root
+from orchestrator.engine.cluster import Connection
 from orchestrator.engine.fleet import RunOutcome
 from orchestrator.engine.runner import execute, start
 from orchestrator.engine.watch import Listener
@@ -18,14 +18,14 @@ from orchestrator.tracking.follower import Follower, tracked
 
 
 def run(
-    campaign: Campaign | Mapping[str, Any] | str | Path,
+    campaign: Campaign | Mapping[str, object] | str | Path,
     *,
     name: str | None = None,
     root: str | Path | None = None,
     ray: bool = True,
     address: str | None = None,
     listeners: Sequence[Listener] = (),
-    **overrides: Any,
+    **overrides: object,
 ) -> DataFrame:
     """Run a campaign to its end and return one row per trial, regret included.
 
@@ -34,7 +34,7 @@ def run(
     """
     campaign, paths = _load(campaign, overrides)
     started = start(campaign, root=root, name=name, paths=paths, address=address)
-    return _finish(started, ray=ray, address=address, listeners=listeners)
+    return _finish(started, ray, address, listeners)
 
 
 def resume(
@@ -46,7 +46,7 @@ def resume(
     listeners: Sequence[Listener] = (),
 ) -> DataFrame:
     """Continue a run from its journals and return one row per trial, as `run` does."""
-    return _finish(Run.open(storage_root(root), name), ray=ray, address=address, listeners=listeners)
+    return _finish(Run.open(storage_root(root), name), ray, address, listeners)
 
 
 def conduct(
@@ -56,16 +56,20 @@ def conduct(
     address: str | None = None,
     listeners: Sequence[Listener] = (),
     started: float | None = None,
+    connection: Connection | None = None,
     report: Callable[[Follower | None], None] = lambda follower: None,
 ) -> tuple[RunOutcome, Follower | None]:
     """Take a run as far as it goes, then call `report` while MLflow catches up; returns how it ended and who followed it.
 
-    `started` is when the session began, in seconds since 1970, where that was before this call.
+    `started` is when the session began, in seconds since 1970, where that was before this call; `connection` a Ray that is
+    on its way since then.
     """
     run.require_writable()
     with timed(run, started) as marks, tracked(run) as follower:
         marks("running")
-        outcome = execute(run, ray=ray, address=address, listeners=listeners)
+        if follower is not None and any(run.journal(study).exists() for study in run.studies):
+            follower.await_first_look()  # a ruling set in MLflow while nobody was here counts from the first trial on
+        outcome = execute(run, ray=ray, address=address, listeners=listeners, connection=connection)
         marks("ran", FAILED if outcome.errors else OUT_OF_TIME if outcome.out_of_time else COMPLETE)
         report(follower)
         marks("reported")
@@ -73,7 +77,7 @@ def conduct(
 
 
 def _load(
-    campaign: Campaign | Mapping[str, Any] | str | Path, overrides: Mapping[str, Any]
+    campaign: Campaign | Mapping[str, object] | str | Path, overrides: Mapping[str, object]
 ) -> tuple[Campaign, list[str]]:
     """The campaign, and where its import paths are looked for: beside its file, and in the working directory."""
     if isinstance(campaign, Campaign):
@@ -83,8 +87,8 @@ def _load(
     return Campaign.load(campaign, overrides), [str(find(campaign).parent.resolve()), os.getcwd()]
 
 
-def _finish(run: Run, **options: Any) -> DataFrame:
-    outcome, _ = conduct(run, **options)
+def _finish(run: Run, ray: bool, address: str | None, listeners: Sequence[Listener]) -> DataFrame:
+    outcome, _ = conduct(run, ray=ray, address=address, listeners=listeners)
     if outcome.errors:
         raise RuntimeError("; ".join(f"{key}: {reason}" for key, reason in outcome.errors.items()))
     return trials_frame(run)

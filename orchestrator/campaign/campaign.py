@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, ValidationError
 from pydantic_core import ErrorDetails
 
-from orchestrator.campaign.study import Component, Study
+from orchestrator.campaign.study import Component, Confirm, Study
 from orchestrator.errors import UserError, did_you_mean
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
@@ -32,7 +32,7 @@ class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _component(value: Any) -> Component:
+def _component(value: object) -> Component:
     if isinstance(value, Component):
         return value
     if isinstance(value, str):
@@ -44,7 +44,7 @@ def _component(value: Any) -> Component:
     return Component(value["name"], options, check_name(str(value.get("label") or "")) if "label" in value else "")
 
 
-def _check_plain(value: Any, where: str, depth: int = 0) -> None:
+def _check_plain(value: object, where: str, depth: int = 0) -> None:
     """Refuse options that JSON, which keeps them in the journal, would lose or change."""
     if depth > DEEPEST_OPTION:
         raise ValueError(f"nests {where} more than {DEEPEST_OPTION} levels deep")
@@ -60,7 +60,7 @@ def _check_plain(value: Any, where: str, depth: int = 0) -> None:
         raise ValueError(f"has a {type(value).__name__} in {where}: only numbers, text, lists and mappings can be kept")
 
 
-def _seeds(value: Any) -> Any:
+def _seeds(value: object) -> object:
     """`10` stands for the seeds 0 to 9."""
     if isinstance(value, list | tuple):
         return value
@@ -69,7 +69,7 @@ def _seeds(value: Any) -> Any:
     return list(range(value))
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> object:
     return value if isinstance(value, list | tuple) else [value]
 
 
@@ -107,6 +107,18 @@ class Tracking(_Section):
     """How long the end of a run waits for a server that takes its time; one that is silent is left much sooner."""
 
 
+class Confirmation(_Section):
+    """How many of the last trials confirm the answer, and among how many candidates for it."""
+
+    trials: Count = 5
+    candidates: Count = 3
+
+
+def _confirm(value: object) -> object:
+    """`5` stands for five trials."""
+    return {"trials": value} if isinstance(value, int) and not isinstance(value, bool) else value
+
+
 class Campaign(_Section):
     """A grid of studies: algorithms x adversaries x seeds on one objective."""
 
@@ -124,16 +136,17 @@ class Campaign(_Section):
     retries: Annotated[StrictInt, Field(ge=0, le=100)] = 2
     crash_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
     tracking: Tracking = Tracking()
+    confirm: Annotated[Confirmation | None, BeforeValidator(_confirm)] = None
 
     @classmethod
-    def load(cls, source: str | Path, overrides: Mapping[str, Any] | None = None) -> "Campaign":
+    def load(cls, source: str | Path, overrides: Mapping[str, object] | None = None) -> "Campaign":
         """The campaign in a YAML file, or shipped under a name; `overrides` maps dotted keys to new values."""
         path = find(source)
         return cls.from_dict({"name": path.stem} | read_yaml(path), overrides, source=str(path))
 
     @classmethod
     def from_dict(
-        cls, data: Mapping[str, Any], overrides: Mapping[str, Any] | None = None, *, source: str = "campaign"
+        cls, data: Mapping[str, object], overrides: Mapping[str, object] | None = None, *, source: str = "campaign"
     ) -> "Campaign":
         """The campaign a mapping describes; anything wrong is one line that names `source`."""
         merged = dict(data)
@@ -143,6 +156,7 @@ class Campaign(_Section):
             campaign = cls.model_validate(merged)
             check_name(campaign.name)
             campaign._check_labels()
+            campaign._check_confirm()
         except ValidationError as error:
             raise UserError(f"{source}: {_explain(error)}") from None
         except UserError as error:
@@ -165,11 +179,12 @@ class Campaign(_Section):
                 trial_seconds=self.limits.trial_seconds,
                 retries=self.retries,
                 crash_value=self.crash_value,
+                confirm=None if self.confirm is None else Confirm(**self.confirm.model_dump()),
             )
             for seed, adversary, algorithm in product(self.seeds, self.adversaries, self.algorithms)
         )
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """Plain data that `from_dict` reads back, without what was left at its default."""
         data = self.model_dump(mode="json", exclude_defaults=True)
         for key in ("objective", "algorithms", "adversaries"):
@@ -177,6 +192,10 @@ class Campaign(_Section):
                 parts = getattr(self, key)
                 data[key] = _plain(parts) if isinstance(parts, Component) else [_plain(p) for p in parts]
         return data
+
+    def _check_confirm(self) -> None:
+        if self.confirm is not None and self.confirm.trials >= self.trials:
+            raise UserError(f"confirm.trials must leave some of the {self.trials} trials, got {self.confirm.trials}.")
 
     def _check_labels(self) -> None:
         for kind, given in (("algorithms", self.algorithms), ("adversaries", self.adversaries)):
@@ -188,18 +207,20 @@ class Campaign(_Section):
             raise UserError(f"seeds: {list(self.seeds)} holds a seed twice.")
 
 
-def _plain(part: Component) -> Any:
+def _plain(part: Component) -> str | dict[str, object]:
     label = {} if part.label == Component(part.name).label else {"label": part.label}
     return {"name": part.name} | label | dict(part.options) if part.options or label else part.name
 
 
-def _replaced(data: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+def _replaced(data: Mapping[str, object], path: Sequence[str], value: object) -> dict[str, object]:
     """A copy of `data` with the value at a dotted path replaced; a bare component name becomes a mapping."""
     head, *rest = path
     below = data.get(head)
     if not rest:
         return {**data, head: value}
-    inner = {"name": below} if isinstance(below, str) else below if isinstance(below, Mapping) else {}
+    inner: Mapping[str, object] = (
+        {"name": below} if isinstance(below, str) else below if isinstance(below, Mapping) else {}
+    )
     return {**data, head: _replaced(inner, rest, value)}
 
 
@@ -212,6 +233,7 @@ def _explain_one(error: ErrorDetails) -> str:
     where = ".".join([*above, last])
     if error["type"] == "extra_forbidden":
         sections: dict[str, type[BaseModel]] = {"resources": Resources, "limits": Limits, "tracking": Tracking}
+        sections["confirm"] = Confirmation
         allowed = sections.get(above[0], Campaign) if above else Campaign
         return f"unknown key {where!r}; {did_you_mean(last, allowed.model_fields)}"
     if error["type"] == "missing":
@@ -220,7 +242,7 @@ def _explain_one(error: ErrorDetails) -> str:
     return f"{where} {message}, got {_shown(error['input'])}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """A value in a message: enough of it to be found again."""
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
@@ -233,7 +255,7 @@ class _Loader(yaml.SafeLoader):
     """Safe YAML that refuses duplicate keys and reads 1e-3 as the number it is."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[Any] = set()
+        seen: set[Hashable] = set()
         for key_node, _ in node.value:
             if key_node.tag == "tag:yaml.org,2002:merge":  # `<<: *other`, which the keys beside it may overrule
                 continue
@@ -251,7 +273,7 @@ _Loader.add_implicit_resolver(
 )
 
 
-def parse_yaml(text: str, source: str) -> Any:
+def parse_yaml(text: str, source: str) -> object:
     """The value of a YAML text; errors name line and column."""
     try:
         return yaml.load(text, _Loader)  # _Loader is a SafeLoader
@@ -265,7 +287,7 @@ def parse_yaml(text: str, source: str) -> Any:
         raise UserError(f"{source}: nested too deeply to be read.") from None
 
 
-def read_yaml(path: Path) -> dict[str, Any]:
+def read_yaml(path: Path) -> dict[str, object]:
     """The mapping in a YAML file."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -281,7 +303,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     return data
 
 
-def parse_settings(settings: Iterable[str]) -> dict[str, Any]:
+def parse_settings(settings: Iterable[str]) -> dict[str, object]:
     """The values of `--set key=value` arguments, read as YAML."""
     parsed = {}
     for setting in settings:

@@ -3,11 +3,11 @@
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 from uuid import uuid4
 
 import yaml
@@ -107,7 +107,13 @@ def _write(path: Path, text: str) -> None:
     path.write_text(text)
 
 
-def _started(folder: Path) -> dict[str, Any]:
+class _Started(TypedDict):
+    id: str
+    campaign: Mapping[str, object]
+    paths: list[str]
+
+
+def _started(folder: Path) -> _Started:
     """What the run was when it started."""
     path = folder / "run.json"
     try:
@@ -118,7 +124,7 @@ def _started(folder: Path) -> dict[str, Any]:
     if missing:
         lacks = f"made by an older version (run.json lacks {', '.join(sorted(missing))})"
         raise UserError(f"{folder}: {lacks}. Run it again with: orchestrate run {folder / 'campaign.yaml'}")
-    return dict(started)
+    return _Started(id=started["id"], campaign=started["campaign"], paths=started["paths"])
 
 
 def import_from(paths: Sequence[str]) -> None:

@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from orchestrator.plain import to_strict_json
+from orchestrator.plain import Fields, Json, to_strict_json
 
-NOISE, ADVERSARY = 0, 1
-"""Streams of randomness: every trial draws its noise and its adversary's luck from a counter of its own."""
+NOISE, ADVERSARY, REPORTER = 0, 1, 2
+"""Streams of randomness: every trial draws its noise, its adversary's luck and its simulated machine from its own counter."""
+
+
+LATER = ("confirm",)
+"""What studies did not have at first: without it they are the same, and so are their fingerprints."""
 
 
 def stream(seed: int, kind: int, number: int) -> np.random.Generator:
@@ -31,6 +35,14 @@ class Component:
     def __post_init__(self) -> None:
         if not self.label:
             object.__setattr__(self, "label", self.name.rpartition(":")[2])
+
+
+@dataclass(frozen=True)
+class Confirm:
+    """The last `trials` of a study repeat what decides its answer, among the best `candidates`."""
+
+    trials: int
+    candidates: int = 3
 
 
 @dataclass(frozen=True)
@@ -53,6 +65,7 @@ class Study:
     retries: int = 2
     crash_value: float | None = None
     """What the optimizer hears of a trial that failed for good; None is a row without influence."""
+    confirm: Confirm | None = None
 
     @property
     def key(self) -> str:
@@ -64,14 +77,17 @@ class Study:
         """All trials, the initial ones included."""
         return self.initial + self.trials
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, as the journal's header keeps it."""
-        return asdict(self)
+    def to_dict(self) -> Json:
+        """Plain data, as the journal's header keeps it; what the first studies did not have is left out where it is not used."""
+        data = asdict(self)
+        return {key: value for key, value in data.items() if not (key in LATER and value is None)}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> "Study":
+    def from_dict(cls, data: Fields) -> "Study":
         """The study `to_dict` described."""
-        values: dict[str, Any] = {f.name: data[f.name] for f in fields(cls)}
+        values: Json = {f.name: data[f.name] for f in fields(cls) if f.name in data or f.name not in LATER}
+        if values.get("confirm") is not None:
+            values["confirm"] = Confirm(**values["confirm"])
         for part in ("algorithm", "objective", "adversary"):
             values[part] = Component(**values[part])
         return cls(**values)
@@ -82,7 +98,7 @@ class Study:
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+def differences(old: Mapping[str, object], new: Mapping[str, object], prefix: str = "") -> list[str]:
     """What changed between two nested mappings, one readable entry for each leaf."""
     found: list[str] = []
     for key in sorted({*old, *new}):
@@ -94,5 +110,5 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = ""
     return found
 
 
-def _both_nan(a: Any, b: Any) -> bool:
+def _both_nan(a: object, b: object) -> bool:
     return isinstance(a, float) and isinstance(b, float) and math.isnan(a) and math.isnan(b)

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import ray
 from ray import tune
@@ -11,30 +10,34 @@ from objectives import prepare
 from orchestrator.campaign.runs import import_from
 from orchestrator.campaign.study import Study
 from orchestrator.engine.adversary import RemoteAdversary
-from orchestrator.engine.build import build_objective
+from orchestrator.engine.build import build_objective, simulated_machines
 from orchestrator.engine.trial import Try, attempt, die_now
 
 
 class TrialActor(tune.Trainable):
     """Evaluates one trial after another, with its objective loaded once."""
 
-    def setup(self, config: dict[str, Any], study: Study, adversary: str, paths: Sequence[str]) -> None:
+    def setup(self, config: dict[str, object], study: Study, adversary: str, paths: Sequence[str]) -> None:
         """Load the objective and find the adversary."""
         import_from(paths)
         self._study, self._adversary = study, ray.get_actor(adversary)
         self._objective = build_objective(study)
         prepare(self._objective)
+        self._machines = simulated_machines(study, self._objective)
         self._node = ray.get_runtime_context().get_node_id()
 
-    def reset_config(self, new_config: dict[str, Any]) -> bool:
+    def reset_config(self, new_config: dict[str, object]) -> bool:
         """Take the next trial without a new process."""
         return True
 
-    def step(self) -> dict[str, Any]:
+    def step(self) -> dict[str, object]:
         """The whole trial: it reports once, and is done."""
-        trial = Try(self.config["number"], tuple(self.config["x"]), self.config["attempt"])
+        told = self.config
+        trial = Try(told["number"], tuple(told["x"]), told["attempt"], told["replicate_of"])
         if self._study.trial_seconds is not None:  # on record before anything can hang
             ray.get(self._adversary.begin.remote(trial.number, trial.attempt, self._node, os.getpid()))
         client = RemoteAdversary(self._adversary)
-        outcome = attempt(self._study, self._objective, client, trial, die_now, node=self._node)
+        outcome = attempt(
+            self._study, self._objective, client, trial, die_now, node=self._node, machines=self._machines
+        )
         return {"outcome": outcome, "done": True}

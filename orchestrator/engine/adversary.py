@@ -15,6 +15,7 @@ from orchestrator.campaign.study import ADVERSARY, Study, stream
 from orchestrator.engine.build import build_adversary, build_objective
 from orchestrator.engine.events import AdversaryReported, Event, Observation, Point
 from orchestrator.engine.journal import LOCK_TIMEOUT, FileJournal, JournalError, header
+from orchestrator.engine.reporter import simulated
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 class AdversaryClient(Protocol):
     """Who stands between the objective and the optimizer."""
 
-    def report(self, number: int, attempt: int, x: Point, y_true: float) -> AdversaryReported:
+    def report(
+        self, number: int, attempt: int, x: Point, y_true: float, replicate_of: int | None = None
+    ) -> AdversaryReported:
         """What is reported for a trial; what it costs is on disk when this returns."""
 
 
@@ -44,23 +47,30 @@ class LocalAdversary:
             elif isinstance(event, Observation) and not event.failed and event.number >= self._study.initial:
                 self._recall(event)
 
-    def report(self, number: int, attempt: int, x: Point, y_true: float) -> AdversaryReported:
+    def report(
+        self, number: int, attempt: int, x: Point, y_true: float, replicate_of: int | None = None
+    ) -> AdversaryReported:
         """The same answer for the same trial, paid for once."""
         if number not in self.reports:
-            report = self._decide(number, attempt, x, y_true)
+            report = self._decide(number, attempt, x, y_true, self._machine(number, replicate_of))
             if report.corrupted:
                 self._write(report)
             self.reports[number] = report
         return self.reports[number]
 
-    def _decide(self, number: int, attempt: int, x: Point, y_true: float) -> AdversaryReported:
+    def _machine(self, number: int, replicate_of: int | None) -> int:
+        """Which of the machines that the adversary stands for ran a trial."""
+        count = self._adversary.reporters
+        return simulated(self._study.seed, number, count, replicate_of) if count else 0
+
+    def _decide(self, number: int, attempt: int, x: Point, y_true: float, machine: int) -> AdversaryReported:
         rng = stream(self._study.seed, ADVERSARY, number)
-        report = self._adversary.report(number - self._study.initial, np.array(x), y_true, rng)
-        return AdversaryReported(number, attempt, x, y_true, float(report.y), report.corrupted, report.kill)
+        report = self._adversary.report(number - self._study.initial, np.array(x), y_true, rng, machine)
+        return AdversaryReported(number, attempt, x, y_true, float(report.y), report.corrupted, report.kill, machine)
 
     def _confirmed(self, past: AdversaryReported) -> AdversaryReported:
         """A decision on disk, which the adversary has to make again."""
-        now = self._decide(past.number, past.attempt, past.x, past.y_true)
+        now = self._decide(past.number, past.attempt, past.x, past.y_true, past.reporter)
         if (now.corrupted, now.kill) != (past.corrupted, past.kill):
             raise JournalError(
                 f"trial {past.number} of {self._study.key}: the adversary now answers {now.y}, the journal holds"
@@ -71,7 +81,8 @@ class LocalAdversary:
     def _recall(self, past: Observation) -> None:
         """An observation without a decision on disk was an honest one, which the adversary saw all the same."""
         if past.number not in self.reports:
-            self.reports[past.number] = self._decide(past.number, past.attempt, past.x, past.y_true)
+            machine = self._machine(past.number, past.replicate_of)
+            self.reports[past.number] = self._decide(past.number, past.attempt, past.x, past.y_true, machine)
 
 
 @dataclass(frozen=True)
@@ -103,9 +114,11 @@ class AdversaryActor:
         self._written = {e.number for e in self._ledger.events if isinstance(e, AdversaryReported)}
         self._begun: dict[int, tuple[int, str, int, float]] = {}
 
-    def report(self, number: int, attempt: int, x: Point, y_true: float) -> AdversaryReported:
+    def report(
+        self, number: int, attempt: int, x: Point, y_true: float, replicate_of: int | None = None
+    ) -> AdversaryReported:
         """The decision for a trial, written before it is told; honest ones too, because their order matters."""
-        report = self._adversary.report(number, attempt, x, y_true)
+        report = self._adversary.report(number, attempt, x, y_true, replicate_of)
         if number not in self._written:
             self._ledger.append(report)
             self._written.add(number)
@@ -138,9 +151,11 @@ class RemoteAdversary:
     def __init__(self, actor: "ActorHandle[AdversaryActor]") -> None:
         self._actor = actor
 
-    def report(self, number: int, attempt: int, x: Point, y_true: float) -> AdversaryReported:
+    def report(
+        self, number: int, attempt: int, x: Point, y_true: float, replicate_of: int | None = None
+    ) -> AdversaryReported:
         """Ask the one adversary of the study; a restarted one remembers."""
         import ray
 
-        report: AdversaryReported = ray.get(self._actor.report.remote(number, attempt, x, y_true))
+        report: AdversaryReported = ray.get(self._actor.report.remote(number, attempt, x, y_true, replicate_of))
         return report

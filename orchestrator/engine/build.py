@@ -28,6 +28,11 @@ def build_adversary(study: Study, objective: Objective) -> Adversary:
     return make_adversary(study.adversary.name, **_options(study.adversary, trials=study.trials, optimum=optimum))
 
 
+def simulated_machines(study: Study, objective: Objective) -> int:
+    """How many machines the study's adversary stands for; 0 where trials are reported by who ran them."""
+    return build_adversary(study, objective).reporters
+
+
 def build_optimizer(study: Study, objective: Objective) -> "Optimizer":
     """The study's optimizer, knowing nothing yet."""
     from rcgp import make_optimizer

@@ -1,8 +1,11 @@
 """The Ray side of a run: the cluster that is started or joined, and what runs where in it."""
 
+import atexit
 import logging
 import os
 import socket
+import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +14,7 @@ from uuid import uuid4
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.control import ControlLostError, leave_without_control
+from orchestrator.engine.control import GOODBYE_SECONDS, ControlLostError, leave_without_control
 from orchestrator.engine.driver_node import DriverNode, JournalWriter
 from orchestrator.errors import UserError
 
@@ -21,13 +24,64 @@ TOKEN = (
 """Ray does not say why it cannot connect: a cluster that is gone and one that was given a wrong token look alike."""
 
 
+class Connection:
+    """A Ray that starts while its driver does something else, and ends while that reports.
+
+    One thread does both and lives in between: the kernel ends what a thread has started when that thread ends. However
+    the driver ends, it waits for this one, so that no process is left.
+    """
+
+    def __init__(self, address: str | None) -> None:
+        self._address = address
+        self._error: BaseException | None = None
+        self._there, self._over = threading.Event(), threading.Event()
+        self._thread = threading.Thread(target=self._live, name="Ray", daemon=True)
+        self._thread.start()
+
+    @classmethod
+    def begin(cls, address: str | None) -> "Connection | None":
+        """Start Ray or join one; None where this process is part of one already."""
+        ray = sys.modules.get("ray")  # who has not imported it is part of none
+        return None if ray is not None and ray.is_initialized() else cls(address)
+
+    def _live(self) -> None:
+        try:
+            import ray
+
+            logging.getLogger("ray").setLevel(logging.ERROR)  # it would tell that a thread cannot handle signals
+            atexit.register(self._end)  # after the import: this comes before Ray's own hook
+            connect(self._address)
+        except BaseException as error:
+            self._error = error
+        self._there.set()
+        if self._error is None:
+            self._over.wait()
+            ray.shutdown()
+
+    def wait(self) -> None:
+        """Return when Ray is there; raises what went wrong."""
+        self._there.wait()
+        if self._error is not None:
+            raise self._error
+
+    def leave(self) -> None:
+        """End this driver's part in Ray; nobody waits for that but the end of the process."""
+        self._over.set()
+
+    def _end(self) -> None:
+        self.leave()
+        self._thread.join(GOODBYE_SECONDS)  # a Ray that lost its control process cannot say goodbye
+
+
 @contextmanager
-def cluster(address: str | None, run: Run) -> Iterator[DriverNode]:
-    """Ray, started here or joined at `address`, and this node's part in it."""
+def cluster(address: str | None, run: Run, connection: Connection | None = None) -> Iterator[DriverNode]:
+    """Ray, started here or joined at `address` or already on its way, and this node's part in it."""
     import ray
 
-    owned = not ray.is_initialized()
-    if owned:
+    owned = connection is not None or not ray.is_initialized()
+    if connection is not None:
+        connection.wait()
+    elif owned:
         connect(address)
     alone = owned and address in (None, "local")  # a Ray that is not ours may grow nodes at any time
     node, folder = ray.get_runtime_context().get_node_id(), run.journals.resolve()
@@ -40,22 +94,24 @@ def cluster(address: str | None, run: Run) -> Iterator[DriverNode]:
             leave_without_control()
         raise
     except BaseException:
-        _leave(owned, writer)
+        _leave(owned, writer, connection)
         raise
-    _leave(owned, writer)
+    _leave(owned, writer, connection)
 
 
-def _leave(owned: bool, writer: Any) -> None:
+def _leave(owned: bool, writer: object, connection: Connection | None) -> None:
     """End our part in Ray, and all of it where it is our own."""
     import ray
 
-    if owned:
+    if connection is not None:
+        connection.leave()
+    elif owned:
         ray.shutdown()
     elif writer is not None:
         ray.kill(writer)
 
 
-def _start_writer(node: str, name: str) -> Any:
+def _start_writer(node: str, name: str) -> object:
     """The journal writer, ready to be found by its name."""
     import ray
 
@@ -71,7 +127,7 @@ def connect(address: str | None) -> None:
     import ray
 
     check_address(address)
-    quiet: dict[str, Any] = {"include_dashboard": False} if address in (None, "local") else {}
+    quiet: dict[str, bool] = {"include_dashboard": False} if address in (None, "local") else {}
     try:
         ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **quiet)
     except (
@@ -104,7 +160,7 @@ def check_address(address: str | None) -> None:
         ) from None
 
 
-def actor_here(cls: type, node: str, **options: Any) -> Any:
+def actor_here(cls: type, node: str, **options: object) -> Any:
     """`cls` as an actor class that takes no cores and stays on this node."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -118,6 +174,17 @@ def demand(study: Study) -> tuple[float, float]:
     hint = build_objective(study).resources
     cpus = hint.cpus if study.cpus is None else study.cpus
     return cpus, hint.gpus if study.gpus is None else study.gpus
+
+
+def places(study: Study) -> int:
+    """How many studies like this one have room at once: by the cores or GPUs of a trial, times its workers."""
+    import ray
+
+    there, (cpus, gpus) = ray.cluster_resources(), demand(study)
+    rooms = [there.get("CPU", 1) / (cpus * study.workers or 1)]
+    if gpus:
+        rooms.append(there.get("GPU", 0) / (gpus * study.workers))
+    return max(1, int(min(rooms) + 1e-9))
 
 
 def node_is_gone(node: str) -> bool:

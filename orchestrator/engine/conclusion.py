@@ -1,11 +1,14 @@
 """What a study's optimizer makes of all it was told: the trial it would hand over, and what it expects of each."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rcgp import Optimizer
+if TYPE_CHECKING:
+    from rcgp import Optimizer
 
 
 @dataclass(frozen=True)
@@ -19,9 +22,13 @@ class Conclusion:
     mean: float | None = None
     std: float | None = None
     expected: Mapping[int, float] = field(default_factory=dict)
+    deviations: Mapping[int, float] = field(default_factory=dict)
+    """How far from what is expected of each trial its true value may be: one standard deviation."""
+    probability: float | None = None
+    """That no trial is better than the one to hand over."""
 
 
-def conclude(optimizer: Optimizer, numbers: Sequence[int]) -> Conclusion:
+def conclude(optimizer: "Optimizer", numbers: Sequence[int]) -> Conclusion:
     """The conclusion from trials that were told in the order of `numbers`; the first of them while nothing was told.
 
     What is expected of a suspect is what the others say of it; of all others, the posterior mean.
@@ -32,4 +39,12 @@ def conclude(optimizer: Optimizer, numbers: Sequence[int]) -> Conclusion:
     posterior, best = optimizer.posterior(points), optimizer.recommend()
     expected = dict(zip(numbers, posterior.mean.tolist(), strict=False))  # later ones may not have been told yet
     expected |= {numbers[suspect.index]: suspect.expected for suspect in optimizer.suspects()}
-    return Conclusion(numbers[best], float(posterior.mean[best]), float(posterior.std[best]), expected)
+    deviations = dict(zip(numbers, posterior.std.tolist(), strict=False))
+    mean, std = float(posterior.mean[best]), float(posterior.std[best])
+    return Conclusion(numbers[best], mean, std, expected, deviations, _probability(optimizer))
+
+
+def _probability(optimizer: "Optimizer") -> float | None:
+    """How probably what is recommended is the best that was tried, where the model can say."""
+    probability = optimizer.recommendation().probability_best
+    return probability if math.isfinite(probability) else None

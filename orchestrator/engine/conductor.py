@@ -5,6 +5,7 @@ import math
 import time
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from objectives import Objective
 from orchestrator.campaign.study import Study
@@ -12,26 +13,36 @@ from orchestrator.engine.build import build_fallback, build_optimizer
 from orchestrator.engine.conclusion import Conclusion, conclude
 from orchestrator.engine.events import (
     AdversaryReported,
+    ConfirmationAsked,
     Event,
     Header,
     Observation,
     OptimizerSaved,
+    Ruling,
     SessionStarted,
     StudyEnded,
     TrialFailed,
     TrialSuggested,
 )
 from orchestrator.engine.journal import Journal, check_header, header
-from orchestrator.engine.trial import REASON_LENGTH, Evaluation, Try, true_value_or_nan
+from orchestrator.engine.observed import given_up, observed
+from orchestrator.engine.repeats import MEANING, Repeats, unfit
+from orchestrator.engine.requests import Request
+from orchestrator.engine.trial import REASON_LENGTH, Evaluation, Try
+from orchestrator.repetition import again, confirmation
 from orchestrator.trials import Suggestion, Trial, Trials
-from rcgp import Optimizer
+
+if TYPE_CHECKING:
+    from rcgp import Optimizer
 
 log = logging.getLogger(__name__)
 
 STATE_LAYOUT = 2
 """Changes with what an optimizer's `state_dict` holds and with the default rules behind it: a state of another layout is not
 read but computed again."""
-SAVE_EVERY = 20
+TOLD = ("X", "y", "evidence")
+"""What an optimizer's `state_dict` holds that is in the journal anyway."""
+SAVE_EVERY = 5
 """Trials between two saved states, or a twentieth of all once that is more: a resume computes no more than that again."""
 
 RECOMMEND_SHARE = 100
@@ -56,6 +67,7 @@ class Conductor:
             failure_value="ignore" if study.crash_value is None else study.crash_value,
         )
         self._evaluating: set[int] = set()
+        self._repeats = Repeats(study.confirm)
         self._weights: dict[int, float] = {}
         self._reports: dict[int, AdversaryReported] = {}
         self._saved = 0
@@ -66,7 +78,7 @@ class Conductor:
         self._replay_all(journal.events)
 
     @property
-    def optimizer(self) -> Optimizer:
+    def optimizer(self) -> "Optimizer":
         """Who suggests, knowing every trial that came back."""
         self._trials.tell()
         return self._trials.optimizer
@@ -74,7 +86,12 @@ class Conductor:
     @property
     def finished(self) -> bool:
         """Whether every trial is settled."""
-        return len(self._trials.rows) == self.study.total
+        return len(self._trials.rows) == self.total
+
+    @property
+    def total(self) -> int:
+        """All trials, those included that people asked for."""
+        return self.study.total + self._repeats.extra
 
     @property
     def running(self) -> int:
@@ -82,18 +99,38 @@ class Conductor:
         return len(self._evaluating)
 
     def begin(self, node: str, pid: int) -> None:
-        """Note that a process takes the study up."""
+        """Note that a process takes the study up, and hear what was asked of it meanwhile: it may have more to do."""
         self.journal.append(SessionStarted(node, pid, self.journal.seconds, time.time()))
+        self.hear()
 
     def next(self) -> Try | None:
         """The trial to run now - one that was suggested and lost, else a new one - or None when there is none."""
+        self.hear()
         waiting = (t for number, t in self._trials.pending.items() if number not in self._evaluating)
         trial = next(waiting, None)
-        if trial is None and self._trials.started == self.study.total:
+        if trial is None and self._trials.started == self.total:
             return None
         trial = trial or self._suggest()
         self._evaluating.add(trial.number)
-        return _try(trial)
+        return self._try(trial)
+
+    def hear(self) -> None:
+        """Write down what people asked since the last time, and obey; what the journal holds was obeyed before."""
+        for request in self.journal.requests():
+            if self._repeats.heard(request):
+                continue
+            refusal = unfit(request, self._trials.rows)
+            if refusal:
+                log.warning("%s: %s", self.study.key, refusal)
+                continue
+            self.journal.append(request)
+            self._obey(request)
+
+    def _obey(self, request: Request) -> None:
+        self._repeats.take(request)
+        self._ended = False
+        if isinstance(request, Ruling) and request.ruling in MEANING:
+            self._trials.rule(request.number, MEANING[request.ruling])
 
     def observe(self, trial: Try, evaluation: Evaluation) -> None:
         """Write down what a trial gave, then let the optimizer know; a trial that was settled before stays as it is."""
@@ -101,21 +138,7 @@ class Conductor:
             return
         if evaluation.report is not None and evaluation.report.corrupted:
             self.record_report(evaluation.report)
-        observation = Observation(
-            number=trial.number,
-            x=trial.x,
-            y=evaluation.y,
-            y_true=evaluation.y_true,
-            value=evaluation.value,
-            corrupted=evaluation.corrupted,
-            seconds=evaluation.seconds,
-            node=evaluation.node,
-            attempt=trial.attempt,
-            at=time.time(),
-            progress=evaluation.progress,
-        )
-        self.journal.append(observation)
-        self._settle(observation)
+        self._write(observed(trial, evaluation))
 
     def record_report(self, report: AdversaryReported) -> None:
         """Write down what the adversary did, once."""
@@ -131,12 +154,12 @@ class Conductor:
         self._evaluating.discard(trial.number)
         again = self._trials.retry(trial.number)
         if again.attempt > self.study.retries:
-            self._give_up(_try(again))
+            self._give_up(self._try(again))
 
     def fail_pending(self, reason: str) -> None:
         """The process that held the pending trials died: each of them failed once."""
         for trial in self._trials.pending.values():
-            self.fail(_try(trial), reason)
+            self.fail(self._try(trial), reason)
 
     def close(self) -> None:
         """Write down, once, what the optimizer concludes in the end."""
@@ -153,6 +176,8 @@ class Conductor:
                 mean=last.mean,
                 std=last.std,
                 expected=last.expected,
+                deviations=last.deviations,
+                probability=last.probability,
             )
         )
         self._ended = True
@@ -175,7 +200,7 @@ class Conductor:
 
     def _suggest(self) -> Trial:
         start = time.perf_counter()
-        suggestion = self._trials.ask()
+        suggestion = self._repetition() or self._trials.ask()
         event = TrialSuggested(
             number=self._trials.started,
             x=suggestion.x,
@@ -185,9 +210,24 @@ class Conductor:
             weights=self._changed_weights(),
             fallback=suggestion.model_failure,
             recommended=self._recommended(suggestion),
+            replicate_of=suggestion.replicate_of,
         )
         self.journal.append(*self._state_if_due(), event, sync=self._shared)
+        return self._start(suggestion)
+
+    def _start(self, suggestion: Suggestion) -> Trial:
+        self._repeats.settle(suggestion.replicate_of)
         return self._trials.start(suggestion)
+
+    def _repetition(self) -> Suggestion | None:
+        """The point of an earlier trial, where a person wants that one again or the answer is to be confirmed."""
+        wanted = self._repeats.wanted()
+        confirms = self._repeats.confirms(self.total - self._trials.started)
+        if wanted is None and not confirms:
+            return None
+        self._update()  # as a suggestion does
+        rows, candidates = self._trials.rows, self._repeats.candidates
+        return confirmation(self._trials, candidates) if wanted is None else again(rows, wanted)
 
     def _state_if_due(self) -> list[OptimizerSaved]:
         """What the optimizer concluded so far, when it is time to save it; what it was told is in the journal."""
@@ -195,7 +235,7 @@ class Conductor:
         if told - self._saved < max(SAVE_EVERY, told // 20):
             return []
         self._saved = told
-        state = {key: value for key, value in self.optimizer.state_dict().items() if key not in ("X", "y")}
+        state = {key: value for key, value in self.optimizer.state_dict().items() if key not in TOLD}
         return [OptimizerSaved(STATE_LAYOUT, told, state)]
 
     def _changed_weights(self) -> dict[int, float]:
@@ -207,29 +247,28 @@ class Conductor:
         return changed
 
     def _give_up(self, trial: Try) -> None:
-        """The trial failed for good: it gets what a failure is worth in this study."""
-        report = self._reports.get(trial.number)
-        y_true = math.nan if report is None else report.y_true
-        observation = Observation(
-            number=trial.number,
-            x=trial.x,
-            y=math.nan if self.study.crash_value is None else self.study.crash_value,
-            y_true=y_true,
-            value=true_value_or_nan(self.objective, trial, y_true),
-            corrupted=report is not None,
-            failed=True,
-            attempt=trial.attempt - 1,
-            at=time.time(),
-        )
+        """The trial failed for good."""
+        self._write(given_up(self.study, self.objective, trial, self._reports.get(trial.number)))
+
+    def _write(self, observation: Observation) -> None:
         self.journal.append(observation)
         self._settle(observation)
 
     def _settle(self, observation: Observation) -> None:
         self._evaluating.discard(observation.number)
+        self._repeats.note(observation)
         if observation.failed:
             self._trials.fail(observation.number)
-        else:
-            self._trials.complete(observation.number, observation.y)
+            return
+        self._trials.complete(
+            observation.number,
+            observation.y,
+            standard_error=observation.standard_error,
+            reporter=observation.reporter.name or None,
+        )
+
+    def _try(self, trial: Trial) -> Try:
+        return Try(trial.number, trial.x, trial.attempt, trial.replicate_of, self._repeats.ran_on(trial.replicate_of))
 
     # Replaying a journal
 
@@ -240,7 +279,7 @@ class Conductor:
             self._replay(event, concluded=index < last_state)
         for trial in self._trials.pending.values():
             if trial.attempt > self.study.retries:
-                self._give_up(_try(trial))
+                self._give_up(self._try(trial))
 
     def _replay(self, event: Event, concluded: bool) -> None:
         """Live through one event again; what was `concluded` is in a saved state further on."""
@@ -255,18 +294,20 @@ class Conductor:
                 if not concluded:
                     self._update()
                 self._weights |= event.weights
-                self._trials.start(Suggestion(event.x, event.fallback))
+                self._start(Suggestion(event.x, event.fallback, event.replicate_of))
             case TrialFailed():
                 self._trials.retry(event.number)
             case AdversaryReported():
                 self._reports[event.number] = event
             case Observation():
                 self._settle(event)
+            case Ruling() | ConfirmationAsked():
+                self._obey(event)
             case StudyEnded():
                 self._ended = True
 
     def _load_state(self, event: OptimizerSaved) -> None:
-        told = {key: self.optimizer.state_dict()[key] for key in ("X", "y")}
+        told = {key: self.optimizer.state_dict()[key] for key in TOLD}
         self.optimizer.load_state_dict(dict(event.state) | told)
 
     def _update(self) -> None:
@@ -275,7 +316,3 @@ class Conductor:
             self.optimizer.update()
         except Exception as error:  # while replaying: it threw when this was lived first, and the fallback is on disk
             log.info("%s: %s in an update", self.study.key, error)
-
-
-def _try(trial: Trial) -> Try:
-    return Try(trial.number, trial.x, trial.attempt)

@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+from collections.abc import Callable
 
 from orchestrator.errors import UserError
 
@@ -13,6 +14,7 @@ OWN_GRACE = 3.0
 JOINED_GRACE = 30.0
 """The same for a Ray that others run, who may bring it back; Ray itself waits for 60."""
 GOODBYE_SECONDS = 10.0
+NODE_SECONDS = 2.0
 
 
 class ControlLostError(UserError):
@@ -47,6 +49,26 @@ class ControlProcess:
         except OSError:
             return False
         return True
+
+
+class NodeWatch:
+    """Looks every now and then whether Ray lost a node, which it notices within about 20 s.
+
+    In a thread of its own: whoever asks a Ray without its control process may wait for ever.
+    """
+
+    def __init__(self, is_gone: Callable[[], bool]) -> None:
+        self.gone = False
+        self._is_gone, self._closed = is_gone, threading.Event()
+        threading.Thread(target=self._watch, name="node watch", daemon=True).start()
+
+    def _watch(self) -> None:
+        while not self._closed.wait(NODE_SECONDS) and not self.gone:
+            self.gone = self._is_gone()
+
+    def close(self) -> None:
+        """Look no more."""
+        self._closed.set()
 
 
 def leave_without_control() -> None:

@@ -7,7 +7,10 @@ from pathlib import Path
 from orchestrator.campaign.runs import journal_path, ledger_path
 from orchestrator.campaign.study import Study
 from orchestrator.engine.events import Event
-from orchestrator.engine.journal import LOCK_TIMEOUT, FileJournal, Journal, encode_all, read
+from orchestrator.engine.journal import LOCK_TIMEOUT, FileJournal, Journal, encode_all, read, read_requests
+from orchestrator.engine.requests import Request
+
+REQUEST_SECONDS = 1.0
 
 
 def read_ledger(folder: Path, study: Study) -> list[Event]:
@@ -65,6 +68,10 @@ class JournalWriter:
         """The ledger of a study's adversary."""
         return read_ledger(folder, study)
 
+    def requests(self, path: Path, known: int) -> list[Request]:
+        """What people asked of the study with that journal, after the first `known`."""
+        return read_requests(path)[known:]
+
 
 class RemoteJournal:
     """A journal on the driver's node, written through its journal writer."""
@@ -75,6 +82,7 @@ class RemoteJournal:
         self.path, self.seconds = path, 0.0
         self._writer = ray.get_actor(writer)
         self.events, self._seq = ray.get(self._writer.open.remote(path))
+        self._asked, self._looked = 0, 0.0
 
     def append(self, *events: Event, sync: bool = True) -> None:
         """Send the events and wait until they are on disk."""
@@ -84,6 +92,17 @@ class RemoteJournal:
         ray.get(self._writer.append.remote(self.path, encode_all(self._seq, events), self._seq, sync))
         self._seq += len(events)
         self.seconds += time.perf_counter() - start
+
+    def requests(self) -> list[Request]:
+        """What people asked since the last call; asked for once a second at most."""
+        import ray
+
+        if time.monotonic() - self._looked < REQUEST_SECONDS:
+            return []
+        self._looked = time.monotonic()
+        found: list[Request] = ray.get(self._writer.requests.remote(self.path, self._asked))
+        self._asked += len(found)
+        return found
 
     def close(self) -> None:
         """Nothing to let go of here: the writer keeps the file until the run ends."""

@@ -6,11 +6,14 @@ written are read like those of today; a later version is a number under "version
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, Self, TypeVar
+from typing import ClassVar, Protocol, Self, TypeVar
 
-from orchestrator.plain import from_strict_json, spelled, to_strict_json
+from orchestrator.engine.decision import AdversaryReported as AdversaryReported
+from orchestrator.engine.reporter import UNKNOWN, Reporter
+from orchestrator.engine.requests import ConfirmationAsked as ConfirmationAsked
+from orchestrator.engine.requests import Ruling as Ruling
+from orchestrator.plain import Fields, Json, from_strict_json, spelled, to_strict_json
 
-Json = dict[str, Any]
 Point = tuple[float, ...]
 FORMAT = 1
 """How a journal's lines are written: checksum, sequence number, event."""
@@ -30,7 +33,7 @@ class Event(Protocol):
         """Its members as strict JSON."""
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Fields) -> Self:
         """The event of those members."""
 
 
@@ -45,7 +48,7 @@ class Header:
     version: ClassVar[int] = 1
 
     fingerprint: str
-    study: Mapping[str, Any]
+    study: Fields
     format: int = FORMAT
 
     def to_json(self) -> Json:
@@ -53,7 +56,7 @@ class Header:
         return {"format": self.format, "fingerprint": self.fingerprint, "study": to_strict_json(self.study)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Fields) -> Self:
         """The event of those members."""
         return cls(data["fingerprint"], from_strict_json(data["study"]), data["format"])
 
@@ -75,7 +78,7 @@ class SessionStarted:
         return {"node": self.node, "pid": self.pid, "journal": round(self.journal_seconds, 6), "at": self.at}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Fields) -> Self:
         """The event of those members."""
         return cls(data["node"], data["pid"], data.get("journal", 0.0), data["at"])
 
@@ -99,17 +102,19 @@ class TrialSuggested:
     """Why the point is quasi-random; empty where the model chose it."""
     recommended: int | None = None
     """The trial that would be handed over now, where that was asked."""
+    replicate_of: int | None = None
+    """The trial whose point this is, where it is asked again."""
 
     def to_json(self) -> Json:
         """Its members as strict JSON."""
         cost = {"seconds": round(self.seconds, 6), "journal": round(self.journal_seconds, 6)}
         weights = {"weights": _weights_to_json(self.weights), "at": self.at}
         flaw = {"fallback": self.fallback} if self.fallback else {}
-        best = {} if self.recommended is None else {"recommended": self.recommended}
-        return {"number": self.number, "x": list(self.x)} | cost | weights | flaw | best
+        known = {"recommended": self.recommended, "replicate_of": self.replicate_of}
+        return {"number": self.number, "x": list(self.x)} | cost | weights | flaw | _given(known)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Fields) -> Self:
         """The event of those members."""
         return cls(
             number=data["number"],
@@ -120,6 +125,7 @@ class TrialSuggested:
             weights=_weights_from_json(data["weights"]),
             fallback=data.get("fallback", ""),
             recommended=data.get("recommended"),
+            replicate_of=data.get("replicate_of"),
         )
 
 
@@ -133,54 +139,16 @@ class OptimizerSaved:
     layout: int
     """What the state holds; one of another layout is not read."""
     told: int
-    state: Mapping[str, Any]
+    state: Fields
 
     def to_json(self) -> Json:
         """Its members as strict JSON."""
         return {"layout": self.layout, "told": self.told, "state": dict(self.state)}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Fields) -> Self:
         """The event of those members."""
         return cls(data["layout"], data["told"], data["state"])
-
-
-@dataclass(frozen=True)
-class AdversaryReported:
-    """The adversary's answer to one trial, honest or corrupted; `attempt` is the try it was made for.
-
-    A study's journal holds the corrupted ones. The ledger of a study with several workers holds all, because their order matters.
-    """
-
-    kind: ClassVar[str] = "charge"
-    version: ClassVar[int] = 1
-
-    number: int
-    attempt: int
-    x: Point
-    y_true: float
-    y: float
-    corrupted: bool
-    kill: bool = False
-
-    def to_json(self) -> Json:
-        """Its members as strict JSON."""
-        values = {"y_true": spelled(self.y_true), "y": spelled(self.y)}
-        trial = {"number": self.number, "attempt": self.attempt, "x": list(self.x)}
-        return trial | values | {"corrupted": self.corrupted, "kill": self.kill}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """The event of those members."""
-        return cls(
-            number=data["number"],
-            attempt=data["attempt"],
-            x=tuple(data["x"]),
-            y_true=float(data["y_true"]),
-            y=float(data["y"]),
-            corrupted=data["corrupted"],
-            kill=data.get("kill", False),
-        )
 
 
 @dataclass(frozen=True)
@@ -200,7 +168,7 @@ class TrialFailed:
         return {"number": self.number, "attempt": self.attempt, "reason": self.reason, "at": self.at}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Fields) -> Self:
         """The event of those members."""
         return cls(data["number"], data["attempt"], data["reason"], data["at"])
 
@@ -229,17 +197,22 @@ class Observation:
     """When it was written down, in seconds since 1970."""
     progress: tuple[tuple[int, float], ...] = ()
     """(step, value) pairs the objective reported on its way."""
+    reporter: Reporter = UNKNOWN
+    standard_error: float | None = None
+    """The report's own, where the objective knows it: over folds, seeds, episodes."""
+    replicate_of: int | None = None
 
     def to_json(self) -> Json:
         """Its members as strict JSON."""
         values = {"y": spelled(self.y), "y_true": spelled(self.y_true), "value": spelled(self.value)}
         how = {"corrupted": self.corrupted, "failed": self.failed, "seconds": round(self.seconds, 6)}
-        steps = [[step, spelled(value)] for step, value in self.progress]
+        more: Json = {"standard_error": self.standard_error, "replicate_of": self.replicate_of}
+        more |= {"progress": [[step, spelled(value)] for step, value in self.progress] or None}
         trial = {"number": self.number, "attempt": self.attempt, "x": list(self.x)}
-        return trial | values | how | {"node": self.node, "at": self.at} | ({"progress": steps} if steps else {})
+        return trial | values | how | {"node": self.node, "at": self.at} | _given(more) | self.reporter.to_json()
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Fields) -> Self:
         """The event of those members."""
         return cls(
             number=data["number"],
@@ -254,6 +227,9 @@ class Observation:
             attempt=data["attempt"],
             at=data["at"],
             progress=tuple((step, float(value)) for step, value in data.get("progress", ())),
+            reporter=Reporter.from_json(data),
+            standard_error=data.get("standard_error"),
+            replicate_of=data.get("replicate_of"),
         )
 
 
@@ -273,6 +249,10 @@ class StudyEnded:
     """The posterior at the recommended trial, where a model gave it."""
     expected: Mapping[int, float] = field(default_factory=dict)
     """What the model expects at each trial; empty where it was not kept."""
+    deviations: Mapping[int, float] = field(default_factory=dict)
+    """Of what it expects, one standard deviation each."""
+    probability: float | None = None
+    """That no trial is better than the recommended one."""
 
     def to_json(self) -> Json:
         """Its members as strict JSON."""
@@ -281,11 +261,12 @@ class StudyEnded:
         end = {"recommended": self.recommended, "weights": weights, "journal": spent, "at": self.at}
         if self.mean is None or self.std is None:
             return end
-        expected = {str(number): spelled(value) for number, value in self.expected.items()}
-        return end | {"mean": spelled(self.mean), "std": spelled(self.std), "expected": expected}
+        more = _given({"deviations": _numbers_to_json(self.deviations) or None, "probability": self.probability})
+        expected = _numbers_to_json(self.expected)
+        return end | {"mean": spelled(self.mean), "std": spelled(self.std), "expected": expected} | more
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Fields) -> Self:
         """The event of those members."""
         return cls(
             recommended=data["recommended"],
@@ -294,13 +275,15 @@ class StudyEnded:
             weights=_weights_from_json(data["weights"]),
             mean=float(data["mean"]) if "mean" in data else None,
             std=float(data["std"]) if "std" in data else None,
-            expected={int(number): float(value) for number, value in data.get("expected", {}).items()},
+            expected=_numbers_from_json(data.get("expected", {})),
+            deviations=_numbers_from_json(data.get("deviations", {})),
+            probability=data.get("probability"),
         )
 
 
 Weighing = TrialSuggested | StudyEnded
 """The events that bring new weights."""
-Dated = SessionStarted | TrialSuggested | TrialFailed | Observation | StudyEnded
+Dated = SessionStarted | TrialSuggested | TrialFailed | Observation | StudyEnded | Ruling | ConfirmationAsked
 """The events that say when they happened."""
 KINDS: dict[str, type[Event]] = {
     event.kind: event
@@ -313,6 +296,8 @@ KINDS: dict[str, type[Event]] = {
         TrialFailed,
         Observation,
         StudyEnded,
+        Ruling,
+        ConfirmationAsked,
     )
 }
 
@@ -323,7 +308,7 @@ def to_json(event: Event) -> Json:
     return {"kind": event.kind} | version | event.to_json()
 
 
-def from_json(data: Mapping[str, Any]) -> Event:
+def from_json(data: Fields) -> Event:
     """The event that `to_json` wrote."""
     kind, version = data["kind"], data.get("version", 1)
     if kind not in KINDS or version > KINDS[kind].version:
@@ -334,6 +319,19 @@ def from_json(data: Mapping[str, Any]) -> Event:
 def of_type(events: Iterable[Event], kind: type[E]) -> list[E]:
     """The events of one type, in order."""
     return [event for event in events if isinstance(event, kind)]
+
+
+def _given(members: Json) -> Json:
+    """Those that say something: the first journals had none of them."""
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _numbers_to_json(values: Mapping[int, float]) -> Json:
+    return {str(number): spelled(value) for number, value in values.items()}
+
+
+def _numbers_from_json(values: Fields) -> dict[int, float]:
+    return {int(number): float(value) for number, value in values.items()}
 
 
 def _weights_to_json(weights: Mapping[int, float]) -> dict[str, float]:

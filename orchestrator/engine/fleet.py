@@ -4,20 +4,24 @@ import time
 from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
-from orchestrator.campaign.runs import import_from, ledger_path
 from orchestrator.campaign.study import Study
-from orchestrator.engine.cluster import demand, node_is_gone
-from orchestrator.engine.control import JOINED_GRACE, OWN_GRACE, ControlProcess
-from orchestrator.engine.deadline import Deadlines, Process
+from orchestrator.engine.cluster import node_is_gone, places
+from orchestrator.engine.control import JOINED_GRACE, OWN_GRACE, ControlLostError, ControlProcess, NodeWatch
+from orchestrator.engine.crew import Crew, CrewError
+from orchestrator.engine.deadline import Deadlines, Process, end_process
 from orchestrator.engine.driver_node import DriverNode
 from orchestrator.engine.trial import reason
 from orchestrator.engine.watch import Watcher
+from orchestrator.engine.worker import StudyReturn
 from orchestrator.errors import UserError
 
 if TYPE_CHECKING:
     from ray import ObjectRef
+
+WAIT_SECONDS = 0.2
 
 
 @dataclass
@@ -28,32 +32,13 @@ class RunOutcome:
     out_of_time: bool = False
 
 
-def run_study(study: Study, home: DriverNode, lost: str, until: float) -> bool:
-    """One study from its journal on; the body of a Ray task."""
-    import ray
-
-    import_from(home.paths)
-    journal = home.open(study)
-    node = ray.get_runtime_context().get_node_id()
-    try:
-        if study.workers == 1:
-            from orchestrator.engine.sequential import run_sequential
-
-            return run_sequential(study, journal, ledger=home.ledger(study), node=node, lost=lost, until=until)
-        from orchestrator.engine.parallel import run_parallel
-
-        return run_parallel(study, journal, ledger_path(home.folder, study), node=node, until=until, paths=home.paths)
-    finally:
-        journal.close()
-
-
 class Fleet:
     """The studies of a run, waiting and live."""
 
     def __init__(self, home: DriverNode, until: float, watcher: Watcher) -> None:
         self._home, self._until, self._watcher = home, until, watcher
         self._waiting: deque[tuple[Study, str]] = deque()
-        self._live: dict[ObjectRef[bool], Study] = {}
+        self._live: dict[ObjectRef[StudyReturn], Study] = {}
         self._deadlines = Deadlines()
         self._deaths: Counter[tuple[str, int]] = Counter()
         self._outcome = RunOutcome()
@@ -63,54 +48,70 @@ class Fleet:
         import ray
 
         self._waiting.extend((study, "") for study in studies)
-        room = self._room(studies[0])
         grace = OWN_GRACE if self._home.writer is None else JOINED_GRACE
         control = ControlProcess(ray.get_runtime_context().gcs_address, grace)
-        while self._live or self._waiting:
-            control.check()
-            while self._waiting and len(self._live) < room:
-                self._submit(*self._waiting.popleft())
-            done, _ = ray.wait(list(self._live), timeout=0.2) if self._live else ([], [])
-            for ref in done:
-                self._collect(ref, self._live.pop(ref))
-            self._end_overdue()
+        own_node = NodeWatch(partial(node_is_gone, self._home.node))
+        crew, room = Crew(self._home, studies[0]), self._room(studies[0])
+        try:
+            while self._live or self._waiting:
+                control.check()
+                if own_node.gone:
+                    self._leave_node()
+                self._advance(crew, room)
+        except CrewError as error:
+            self._outcome.errors |= {study.key: str(error) for study, _ in self._waiting}
+        finally:
+            own_node.close()
+            crew.close()
         return self._outcome
 
-    def _room(self, study: Study) -> int:
-        """How many studies at once: sequential ones queue in Ray, parallel ones share the cores among them."""
-        import ray
+    def _leave_node(self) -> None:
+        """Ray no longer runs on the driver's machine. Processes there go on without it, and nobody would hear what they return:
+        they are ended, and a resume takes over."""
+        for study in self._live.values():
+            seen = self._watcher.heartbeats[study.key]
+            if seen.pid and seen.node == self._home.node:
+                end_process(Process(seen.node, seen.pid))
+        raise ControlLostError(
+            "this machine's part of it (raylet) is gone; every acknowledged result is in the journals"
+        )
 
-        if study.workers == 1:
-            return len(self._waiting)
-        cpus, _ = demand(study)
-        return max(1, int(ray.cluster_resources().get("CPU", 1) // max(cpus * study.workers, 1e-9)))
-
-    def _submit(self, study: Study, lost: str) -> None:
-        import ray
-        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-        if time.time() >= self._until:
+    def _advance(self, crew: Crew, room: int) -> None:
+        """Let free processes begin studies, wait a moment, and see what came back."""
+        if time.time() >= self._until and self._waiting:
+            self._waiting.clear()
             self._outcome.out_of_time = True
-            return
-        options: dict[str, Any] = {"name": study.key, "max_retries": 0}
-        if study.workers == 1:
-            options["num_cpus"], options["num_gpus"] = demand(study)
-        else:  # the trial actors take the cores; the study only directs them, next to the driver
-            here = NodeAffinitySchedulingStrategy(self._home.node, soft=False)
-            options |= {"num_cpus": 0, "scheduling_strategy": here}
-        task = ray.remote(run_study).options(**options)
-        self._live[task.remote(study, self._home, lost, self._until)] = study
+        crew.resize(min(room, len(self._live) + len(self._waiting)))
+        while self._waiting and crew.idle:
+            study, lost = self._waiting.popleft()
+            self._live[crew.begin(study, lost, self._until)] = study
+        for ref in crew.wait(WAIT_SECONDS):
+            crew.release(ref, fit=self._collect(ref, self._live.pop(ref)))
+        self._end_overdue()
 
-    def _collect(self, ref: "ObjectRef[bool]", study: Study) -> None:
+    def _room(self, study: Study) -> int:
+        """How many studies at once: one for each core or GPU; those with several workers share the cores among them.
+
+        A Ray that is not ours may grow: there every study asks for its place.
+        """
+        if study.workers == 1 and self._home.writer is not None:
+            return len(self._waiting)
+        return places(study)
+
+    def _collect(self, ref: "ObjectRef[StudyReturn]", study: Study) -> bool:
+        """Take in what became of a study; returns whether its process is fit for another."""
         import ray
 
         try:
-            finished = ray.get(ref)
-            self._outcome.out_of_time |= not finished
+            returned = ray.get(ref)
         except ray.exceptions.RayTaskError as error:
             self._outcome.errors[study.key] = _reason(error.cause)
+            return False
         except ray.exceptions.RayError as error:
             self._revive(study, error)
+            return False
+        self._outcome.out_of_time |= not returned.finished
+        return returned.fit
 
     def _revive(self, study: Study, error: Exception) -> None:
         """The study's process is gone: blame the trial it was at, unless the whole node went, and go on."""

@@ -2,25 +2,42 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
+from orchestrator.engine.channel import unheard
 from orchestrator.engine.events import (
     AdversaryReported,
     Event,
     Observation,
+    Ruling,
     StudyEnded,
     TrialSuggested,
     Weighing,
     of_type,
 )
 from orchestrator.engine.journal import read
+from orchestrator.engine.requests import Request
+
+KEPT = 64
+"""Journals that are kept in memory as they were last read."""
 
 
 def events_of(run: Run, study: Study) -> list[Event]:
     """What happened in a study so far."""
     path = run.journal(study)
-    return read(path) if path.exists() else []
+    if not path.exists():
+        return []
+    seen = path.stat()
+    return list(_read(path, seen.st_ino, seen.st_size, seen.st_mtime_ns))
+
+
+@lru_cache(maxsize=KEPT)
+def _read(path: Path, *version: int) -> tuple[Event, ...]:
+    """A journal as it was when it had this size and date: a report asks for the same one again and again."""
+    return tuple(read(path))
 
 
 def observations_of(run: Run, study: Study) -> list[Observation]:
@@ -29,8 +46,9 @@ def observations_of(run: Run, study: Study) -> list[Observation]:
 
 
 def unfinished(run: Run) -> list[Study]:
-    """The studies that are not complete."""
-    return [study for study in run.studies if not is_ended(events_of(run, study))]
+    """The studies that are not complete, or of which something was asked that they have not heard yet."""
+    found = [(study, events_of(run, study)) for study in run.studies]
+    return [study for study, events in found if not is_ended(events) or unheard(run, study, events)]
 
 
 @dataclass(frozen=True)
@@ -93,5 +111,27 @@ def latest_weights(events: Iterable[Event]) -> dict[int, float]:
 
 
 def is_ended(events: Iterable[Event]) -> bool:
-    """Whether the study is complete."""
-    return any(isinstance(event, StudyEnded) for event in events)
+    """Whether the study is complete, and nothing was asked of it since."""
+    return ending(events) is not None
+
+
+def ending(events: Iterable[Event]) -> StudyEnded | None:
+    """What a complete study concluded; None while it is not complete, or once more was asked of it."""
+    last = None
+    for event in events:
+        if isinstance(event, StudyEnded):
+            last = event
+        elif isinstance(event, Request):
+            last = None
+    return last
+
+
+def rulings(events: Iterable[Event]) -> dict[int, Ruling]:
+    """What people say of the trials now: the last ruling on each, without those taken back."""
+    found: dict[int, Ruling] = {}
+    for event in of_type(events, Ruling):
+        if event.ruling == "clear":
+            found.pop(event.number, None)
+        elif event.ruling != "again":
+            found[event.number] = event
+    return found

@@ -15,8 +15,10 @@ from typing import Protocol
 
 from orchestrator.campaign.lock import InUseError, close_lock, take_lock
 from orchestrator.campaign.study import Study, differences
-from orchestrator.engine.events import FORMAT, Event, Header, Json, UnknownEventError, from_json, to_json
+from orchestrator.engine.events import FORMAT, Event, Header, UnknownEventError, from_json, to_json
+from orchestrator.engine.requests import Request
 from orchestrator.errors import UserError
+from orchestrator.plain import Json
 
 LOCK_TIMEOUT = 30.0
 """Seconds that the processes of a driver that just died may take to let go of a journal."""
@@ -39,8 +41,27 @@ class Journal(Protocol):
     def append(self, *events: Event, sync: bool = True) -> None:
         """Write the events; with `sync` they are on disk when this returns, without it they survive the process."""
 
+    def requests(self) -> list[Request]:
+        """What people asked of the study since the last call; the first one finds all they ever did."""
+
     def close(self) -> None:
         """Let go of the file."""
+
+
+def requests_path(journal: Path) -> Path:
+    """Where people leave what they ask of the study with that journal."""
+    return journal.parent.parent / "requests" / journal.name
+
+
+def read_requests(journal: Path) -> list[Request]:
+    """Everything people ever asked of the study with that journal, in order."""
+    path = requests_path(journal)
+    return only_requests(read(path)) if path.exists() else []
+
+
+def only_requests(events: Iterable[Event]) -> list[Request]:
+    """The requests among events, in order."""
+    return [event for event in events if isinstance(event, Request)]
 
 
 def encode(seq: int, event: Event) -> bytes:
@@ -110,6 +131,7 @@ class FileJournal:
             close_lock(self._fd)
             raise
         self._seq = len(self.events)
+        self._requests = Tail(requests_path(path))
 
     def append(self, *events: Event, sync: bool = True) -> None:
         """Write the events in one piece and, with `sync`, wait for the disk."""
@@ -154,6 +176,10 @@ class FileJournal:
             os.ftruncate(self._fd, self._size)
         except OSError:
             return
+
+    def requests(self) -> list[Request]:
+        """What people asked since the last call."""
+        return only_requests(self._requests.fresh())
 
     def close(self) -> None:
         """Let go of the file and its lock."""

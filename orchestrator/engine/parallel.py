@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -24,12 +25,14 @@ from orchestrator.campaign.study import Study
 from orchestrator.engine.actors import TrialActor
 from orchestrator.engine.adversary import AdversaryActor, Evaluating
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.cluster import actor_here, demand
+from orchestrator.engine.cluster import actor_here
 from orchestrator.engine.conductor import Conductor
 from orchestrator.engine.deadline import Deadlines, Process
+from orchestrator.engine.elsewhere import Elsewhere, avoidable, bundle
 from orchestrator.engine.events import AdversaryReported
 from orchestrator.engine.journal import Journal, JournalError
 from orchestrator.engine.trial import Evaluation, FailedTry, Try
+from orchestrator.plain import Json
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
@@ -56,9 +59,11 @@ class StudySearch(Searcher):
         self.live: dict[str, Try] = {}
         self._conductor, self._adversary, self._deadlines, self._until = conductor, adversary, deadlines, until
 
-    def suggest(self, trial_id: str) -> Any:
+    def suggest(self, trial_id: str) -> dict[str, object] | str | None:
         """The next trial's configuration, None while all workers are busy, or the end."""
         conductor = self._conductor
+        if self.error is None:
+            self._hear()
         if self.error is not None or conductor.finished or time.time() >= self._until:
             return Searcher.FINISHED
         if conductor.running >= conductor.study.workers:
@@ -71,12 +76,13 @@ class StudySearch(Searcher):
         if trial is None:
             return None
         self.live[trial_id] = trial
-        return {"number": trial.number, "attempt": trial.attempt, "x": list(trial.x)}
+        told: dict[str, object] = {"number": trial.number, "attempt": trial.attempt, "x": list(trial.x)}
+        return told | {"replicate_of": trial.replicate_of, "avoid": avoidable(conductor.study, trial.avoid)}
 
-    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+    def on_trial_result(self, trial_id: str, result: Json) -> None:
         """A trial reports once, when it is complete."""
 
-    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+    def on_trial_complete(self, trial_id: str, result: Json | None = None, error: bool = False) -> None:
         """Write down what a trial came to; a second report of the same trial finds nothing to write."""
         trial = self.live.pop(trial_id, None)
         if trial is None:
@@ -89,6 +95,13 @@ class StudySearch(Searcher):
                 self._fail(trial, outcome.reason if isinstance(outcome, FailedTry) else "its process died")
         except JournalError as failure:
             self.error = failure
+
+    def _hear(self) -> None:
+        """Obey what people asked, also while all workers are busy."""
+        try:
+            self._conductor.hear()
+        except JournalError as error:
+            self.error = error
 
     def _fail(self, trial: Try, reason: str) -> None:
         report = self._decided(trial.number)
@@ -114,7 +127,7 @@ class StudySearch(Searcher):
     def restore(self, checkpoint_path: str) -> None:
         """Nothing: resuming reads the journal."""
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {}  # Tune pickles its searcher for a restore that never happens
 
 
@@ -127,7 +140,7 @@ class TimeLimit(Callback):
         self._search, self._adversary, self._deadlines, self._limit = search, adversary, deadlines, limit
         self._looked = 0.0
 
-    def on_step_begin(self, iteration: int, trials: list[Any], **info: Any) -> None:
+    def on_step_begin(self, iteration: int, trials: list[Any], **info: object) -> None:
         """Look every so often who is evaluating what, and for how long."""
         if time.monotonic() - self._looked < POLL_SECONDS:
             return
@@ -140,7 +153,7 @@ class TimeLimit(Callback):
         self._deadlines.keep(live)
         self._deadlines.enforce()
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {}
 
 
@@ -159,7 +172,8 @@ def run_parallel(
         search = StudySearch(conductor, adversary, deadlines, until)
         limit = study.trial_seconds
         if not conductor.finished:
-            _fit(study, search, name, paths, [] if limit is None else [TimeLimit(search, adversary, deadlines, limit)])
+            watching = [] if limit is None else [TimeLimit(search, adversary, deadlines, limit)]
+            _fit(study, search, name, paths, [*watching, Elsewhere(study)])
         if search.error is not None:
             raise search.error
     finally:
@@ -186,13 +200,12 @@ def _settings(workers: int) -> Iterator[None]:
 
 
 def _fit(study: Study, search: StudySearch, adversary: str, paths: Sequence[str], callbacks: list[Callback]) -> None:
-    cpus, gpus = demand(study)
     actor = tune.with_parameters(TrialActor, study=study, adversary=adversary, paths=tuple(paths))
     # Tune keeps classes by name for all studies of a driver: of one name, the last study's would serve them all
     actor.__name__ = f"TrialActor_{uuid4().hex}"
     with _settings(study.workers), TemporaryDirectory(prefix="orchestrate-") as folder:
         tune.Tuner(
-            tune.with_resources(actor, {"cpu": cpus, "gpu": gpus}),
+            tune.with_resources(actor, partial(bundle, study)),
             tune_config=tune.TuneConfig(
                 search_alg=search,
                 num_samples=-1,

@@ -10,7 +10,7 @@ from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run, free_name, import_from, storage_root
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_adversary, build_objective, build_optimizer
-from orchestrator.engine.cluster import check_address, cluster
+from orchestrator.engine.cluster import Connection, check_address, cluster
 from orchestrator.engine.control import ControlLostError
 from orchestrator.engine.driver_node import read_ledger
 from orchestrator.engine.fleet import Fleet, RunOutcome
@@ -55,9 +55,14 @@ def check(campaign: Campaign, paths: Sequence[str] = (), *, address: str | None 
 
 
 def execute(
-    run: Run, *, ray: bool = True, address: str | None = None, listeners: Sequence[Listener] = ()
+    run: Run,
+    *,
+    ray: bool = True,
+    address: str | None = None,
+    listeners: Sequence[Listener] = (),
+    connection: Connection | None = None,
 ) -> RunOutcome:
-    """Take a run from where its journals end to the end of all studies, or of its time."""
+    """Take a run from where its journals end to the end of all studies, or of its time; `connection` is a Ray on its way."""
     total = run.campaign.limits.total_seconds
     until = float("inf") if total is None else time.time() + total
     lock = run.lock()
@@ -68,19 +73,12 @@ def execute(
                 return RunOutcome()
             if not ray:
                 return _execute_here(run, left, until)
-            return _execute_on_ray(run, left, until, address, watcher)
-    finally:
-        lock.close()
-
-
-def _execute_on_ray(
-    run: Run, studies: Sequence[Study], until: float, address: str | None, watcher: Watcher
-) -> RunOutcome:
-    try:
-        with cluster(address, run) as home:
-            return Fleet(home, until, watcher).execute(studies)
+            with cluster(address, run, connection) as home:
+                return Fleet(home, until, watcher).execute(left)
     except ControlLostError as error:
         return RunOutcome(errors={"Ray": str(error)})
+    finally:
+        lock.close()
 
 
 def _execute_here(run: Run, studies: Sequence[Study], until: float) -> RunOutcome:

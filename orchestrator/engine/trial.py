@@ -6,8 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from orchestrator.engine.deadline import OverTimeError
 from orchestrator.engine.events import AdversaryReported, Point
 from orchestrator.engine.journal import JournalError
 from orchestrator.engine.process_state import restored
+from orchestrator.engine.reporter import UNKNOWN, Reporter, here, simulated_reporter
 
 REASON_LENGTH = 500
 
@@ -33,6 +33,10 @@ class Try:
     number: int
     x: Point
     attempt: int = 0
+    replicate_of: int | None = None
+    """The trial whose point it is, where that is asked again."""
+    avoid: tuple[str, ...] = ()
+    """The nodes where the same point ran before: another one says more, where there is one."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Evaluation:
     node: str
     progress: tuple[tuple[int, float], ...] = ()
     report: AdversaryReported | None = None
+    reporter: Reporter = UNKNOWN
+    standard_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -64,17 +70,19 @@ def attempt(
     die: Callable[[], None],
     *,
     node: str = "",
+    machines: int = 0,
     limit: AbstractContextManager[None] | None = None,
     interruptible: bool = False,
 ) -> Evaluation | FailedTry:
     """Evaluate one trial once; `die` is called when the adversary says so, `limit` is a block that ends in time.
 
+    It is reported from here, or from one of so many simulated `machines`.
     An objective may raise anything, `SystemExit` included. A journal that cannot be written ends the study, and with
     `interruptible` so does Ctrl-C.
     """
     try:
         with limit or nullcontext():
-            return evaluate(study, objective, adversary, trial, die, node)
+            return evaluate(study, objective, adversary, trial, die, node, machines)
     except JournalError:
         raise
     except (KilledError, OverTimeError) as error:
@@ -88,7 +96,13 @@ def attempt(
 
 
 def evaluate(
-    study: Study, objective: Objective, adversary: AdversaryClient, trial: Try, die: Callable[[], None], node: str = ""
+    study: Study,
+    objective: Objective,
+    adversary: AdversaryClient,
+    trial: Try,
+    die: Callable[[], None],
+    node: str = "",
+    machines: int = 0,
 ) -> Evaluation:
     """Evaluate one trial; raises whatever the objective or the adversary raises."""
     progress: list[tuple[int, float]] = []
@@ -98,14 +112,37 @@ def evaluate(
         rng = stream(study.seed, NOISE, trial.number)
         returned = objective.evaluate(x, rng, report=lambda step, value: progress.append(_reported(step, value)))
     y_true, seconds = measurement(returned, "the objective returned"), time.perf_counter() - start
-    value = true_value(objective, trial, y_true)
+    found = Evaluation(
+        y=y_true,
+        y_true=y_true,
+        value=true_value(objective, trial, y_true),
+        corrupted=False,
+        seconds=seconds,
+        node=node,
+        progress=tuple(progress),
+        reporter=reporter_of(study, objective, trial, machines),
+        standard_error=_standard_error(returned),
+    )
     if trial.number < study.initial:  # nobody lies about the initial trials
-        return Evaluation(y_true, y_true, value, False, seconds, node, tuple(progress))
-    report = adversary.report(trial.number, trial.attempt, trial.x, y_true)
+        return found
+    report = adversary.report(trial.number, trial.attempt, trial.x, y_true, trial.replicate_of)
     if report.kill and report.attempt == trial.attempt:
         die()
     lied = report.corrupted and not report.kill
-    return Evaluation(report.y if lied else y_true, y_true, value, lied, seconds, node, tuple(progress), report)
+    return replace(found, y=report.y if lied else y_true, corrupted=lied, report=report)
+
+
+def reporter_of(study: Study, objective: Objective, trial: Try, machines: int) -> Reporter:
+    """The machine that evaluates a trial: this one, or one of so many that the adversary stands for."""
+    if machines:
+        return simulated_reporter(study.seed, trial.number, machines, trial.replicate_of)
+    return here((objective.resources.gpus if study.gpus is None else study.gpus) > 0)
+
+
+def _standard_error(returned: object) -> float | None:
+    """What the objective knows of its own precision."""
+    error = getattr(returned, "standard_error", None)
+    return float(error) if isinstance(error, int | float) and math.isfinite(error) and error > 0 else None
 
 
 def true_value(objective: Objective, trial: Try, y_true: float) -> float:
@@ -123,19 +160,19 @@ def true_value_or_nan(objective: Objective, trial: Try, y_true: float) -> float:
         return math.nan
 
 
-def measurement(value: Any, what: str) -> float:
+def measurement(value: object, what: str) -> float:
     """`value` as a float; NaN and infinities are measurements, words and lists are not."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{what} {_shown(value)}, not a number")
     return float(value)
 
 
-def _reported(step: Any, value: Any) -> tuple[int, float]:
+def _reported(step: object, value: object) -> tuple[int, float]:
     """A pair for the curve of a trial, checked where the objective's own traceback can point to it."""
     return int(measurement(step, "report() was given the step")), measurement(value, "report() was given")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     try:
         return f"{value!r:.80} ({type(value).__name__})"
     except Exception:  # a repr may be anybody's code
