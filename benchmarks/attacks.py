@@ -31,6 +31,30 @@ class BadNode:
         return Report(objective.evaluate(rng.random(objective.dim), rng), corrupted=True)
 
 
+REPORTERS = 5
+"""Trials are reported by so many machines in turn."""
+
+
+def reporter_of(number: int) -> str:
+    """Who reports trial `number`, counted from the first that may be lied about (the initial ones are below 0)."""
+    return f"machine-{number % REPORTERS}"
+
+
+@dataclass(frozen=True)
+class BadReporter:
+    """Of `REPORTERS` machines the first lies with probability `rate`: it reports another configuration's value."""
+
+    problem: Problem
+    rate: float = 0.5
+
+    def lie(self, query: Query, rng: np.random.Generator) -> Report | None:
+        """The value of a random configuration, from the bad machine."""
+        if query.number % REPORTERS or rng.random() >= self.rate:
+            return None
+        objective = self.problem.make()
+        return Report(objective.evaluate(rng.random(objective.dim), rng), corrupted=True)
+
+
 @dataclass(frozen=True)
 class Anything:
     """With probability `rate` any value between `low` and `high` takes the place of the true one: a plausible lie."""
@@ -83,6 +107,7 @@ ATTACKS: dict[str, Attack] = {
     "late": lambda p, d: ("late", {"value": p.low - 0.2 * p.reach, "budget": {"alpha": "1/3"}}),
     "flip": lambda p, d: ("flip", {"budget": {"alpha": "1/3"}}),
     "bad-node": lambda p, d: ("attacks:BadNode", {"problem": p, "budget": p.trials}),
+    "bad-reporter": lambda p, d: ("attacks:BadReporter", {"problem": p, "budget": p.trials}),
     "share-20": _plausible(0.2),
     "share-30": _plausible(0.3),
     "share-20-large": _large(0.2),

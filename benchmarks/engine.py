@@ -1,4 +1,4 @@
-"""What the orchestrator costs: journal and engine per trial, scaling over cores, and a parallel study's idle time.
+"""What the orchestrator costs: journal and engine per trial, scaling over cores, a parallel study's idle time, a whole command.
 
     python benchmarks/engine.py [--fast]
 
@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
+
+from command import compare
 
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.study import NOISE, Component, Study, stream
@@ -168,6 +170,7 @@ def main() -> None:
         overhead(50 if fast else 200, folder)
         scaling(folder, 40 if fast else 100)
         parallel(folder, 14 if fast else 44)
+        compare(folder, "forrester", seeds=1 if fast else 10, repeats=1)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ class OptunaPeer:
         self._trials.append(trial)
         return np.array([trial.suggest_float(f"x{i}", 0.0, 1.0) for i in range(self._dim)])
 
-    def tell(self, x: np.ndarray, y: float) -> None:
+    def tell(self, x: np.ndarray, y: float, reporter: str) -> None:
         state = self._optuna.trial.TrialState
         good = math.isfinite(y)
         self._study.tell(self._trials[-1], y if good else None, state=state.COMPLETE if good else state.FAIL)
@@ -89,7 +89,7 @@ class RelevancePursuit:
         found: np.ndarray = point[0].numpy()
         return found
 
-    def tell(self, x: np.ndarray, y: float) -> None:
+    def tell(self, x: np.ndarray, y: float, reporter: str) -> None:
         self._sobol.tell(x, 0.0)
         self._X.append(x)
         self._y.append(y)

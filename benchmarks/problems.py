@@ -125,5 +125,6 @@ PROBLEMS = {
     "ackley5": Problem("ackley", {"dim": 5, "noise_std": 0.1}, 100, 10, -22.0, 0.0),
     "hartmann6": Problem("hartmann6", {"noise_std": 0.05}, 100, 10, 0.0, 3.32),
     "hartmann6-in-20": Problem("few-active", {}, 100, 10, 0.0, 3.32),
+    "forrester-100": Problem("forrester", {}, 100, 5, -6.0, 15.8),
     "lander": Problem("lander", {}, 300, 10, -1000.0, 200.0),
 }

@@ -1,0 +1,116 @@
+"""A whole command, from Enter to prompt, beside the same loops in bare processes.
+
+    python benchmarks/command.py [--campaign forrester] [--seeds 4] [--repeats 2]
+
+Both are measured in turn, by the clock and in processor time of all their processes: on a machine that others use too, the
+second says more. The bare processes ask, evaluate and tell, one per core: no journal, no Ray, no MLflow, no report.
+"""
+
+import argparse
+import ctypes
+import multiprocessing
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from orchestrator.campaign.campaign import Campaign
+from orchestrator.campaign.runs import Run
+from orchestrator.campaign.study import NOISE, Study, stream
+from orchestrator.engine.events import Dated, SessionStarted, of_type
+from orchestrator.engine.history import events_of
+
+BECOME_SUBREAPER = 36
+"""Linux: processes whose parent ended are ours to wait for, and so is their processor time."""
+
+
+def loops(studies: Sequence[Study]) -> None:
+    """What nobody watches: ask, evaluate, tell."""
+    from orchestrator.engine.build import build_objective, build_optimizer
+
+    for study in studies:
+        objective = build_objective(study)
+        optimizer = build_optimizer(study, objective)
+        for number in range(study.total):
+            x = optimizer.ask()
+            optimizer.tell(x, objective.evaluate(x, stream(study.seed, NOISE, number)))
+
+
+def bare(campaign: str, seeds: int) -> None:
+    """The campaign's loops in as many processes as there are cores."""
+    studies = Campaign.load(campaign, {"seeds": seeds}).studies()
+    cores = os.cpu_count() or 1
+    fresh = multiprocessing.get_context("spawn")
+    processes = [fresh.Process(target=loops, args=(studies[i::cores],)) for i in range(cores)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+
+
+def measured(command: Sequence[str]) -> tuple[float, float]:
+    """Seconds until the prompt is back, and processor seconds of all that the command started."""
+    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    wall = time.perf_counter() - begin
+    while True:  # who outlives the command
+        try:
+            os.wait()
+        except ChildProcessError:
+            break
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def start_up(run: Run) -> tuple[float, int]:
+    """Seconds that a process of a run is without a study between two of them (median), and how many processes there were."""
+    spans: dict[int, list[tuple[float, float]]] = {}
+    for study in run.studies:
+        events = events_of(run, study)
+        (session,) = of_type(events, SessionStarted)
+        spans.setdefault(session.pid, []).append((session.at, max(e.at for e in events if isinstance(e, Dated))))
+    gaps = [b[0] - a[1] for ordered in map(sorted, spans.values()) for a, b in pairwise(ordered)]
+    return statistics.median(gaps) if gaps else 0.0, len(spans)
+
+
+def compare(folder: Path, campaign: str, seeds: int, repeats: int) -> None:
+    """Print both, the best of `repeats` each."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(BECOME_SUBREAPER, 1, 0, 0, 0)
+    alone = [sys.executable, __file__, "--bare", "--campaign", campaign, "--seeds", str(seeds)]
+    whole = [sys.executable, "-m", "orchestrator.cli", "run", campaign, "--seeds", str(seeds), "--root", str(folder)]
+    found: list[tuple[tuple[float, float], tuple[float, float]]] = []
+    for i in range(repeats):
+        found.append((measured(alone), measured([*whole, "--name", f"whole{i}"])))
+    (wall, cpu), (whole_wall, whole_cpu) = (
+        tuple(map(min, zip(*each, strict=True))) for each in zip(*found, strict=True)
+    )
+    gap, processes = start_up(Run.open(folder, f"whole{repeats - 1}"))
+    print(f" command: {whole_wall:.1f} s, bare loops {wall:.1f} s: {whole_wall / wall:.2f} times  target <= 1.2")
+    print(f"          {whole_cpu:.1f} s of processor, bare {cpu:.1f} s: {whole_cpu / cpu:.2f} times")
+    print(f"          {processes} study processes, {1000 * gap:.0f} ms between two studies of one")
+
+
+def main() -> None:
+    """Print the comparison, or be the bare loops."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--campaign", default="forrester")
+    parser.add_argument("--seeds", type=int, default=4)
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--bare", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.bare:
+        bare(given.campaign, given.seeds)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        compare(Path(folder), given.campaign, given.seeds, given.repeats)
+
+
+if __name__ == "__main__":
+    main()
