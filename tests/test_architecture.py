@@ -21,6 +21,7 @@ FORBIDDEN = {
 }
 ROOMS = {
     "search": set(),
+    "sampler": {"search"},
     "campaign": set(),
     "engine": {"campaign"},
     "review": {"campaign", "engine", "search"},
@@ -32,7 +33,7 @@ ENTRANCE = {"cli", "foreground", "session"}
 """What composes the rooms: no room imports it."""
 HEAVY = {
     "boto3", "botocore", "botorch", "gymnasium", "imageio", "importlib",
-    "matplotlib", "mlflow", "pandas", "PIL", "plotly", "pydantic", "ray",
+    "matplotlib", "mlflow", "optuna", "pandas", "PIL", "plotly", "pydantic", "ray",
     "rich", "scipy", "sklearn", "sqlalchemy", "torch", "torchvision",
 }  # fmt: skip
 """Libraries that cost start-up time: they, and modules that load them, may be imported where they are first needed."""

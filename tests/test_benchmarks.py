@@ -53,12 +53,13 @@ def test_the_readme_says_what_the_stored_rows_say(tmp_path: Path) -> None:
 
 
 def test_every_attack_is_told_and_the_recommended_point_is_judged(tmp_path: Path) -> None:
-    attacks = ("bad-node", "share-20", "share-30-large")
+    attacks = ("bad-node", "bad-reporter", "share-20", "share-30-large")
     grid = ("--problems", "forrester", "--adversaries", *attacks, "--seeds", "0:2", "--processes", "1")
     printed = regret("--algorithms", "random", *grid, "--out", str(tmp_path / "rows.jsonl"))
     rows = [json.loads(line) for line in (tmp_path / "rows.jsonl").read_text().splitlines()]
     lies = {row["attack"]: row["lies"] for row in rows if row["algorithm"] == "random"}
     assert lies["bad-node"] == 60 // 5
+    assert 2 <= lies["bad-reporter"] <= 10, "about half of what one machine of five reports"
     assert 4 < lies["share-20"] < 20
     assert lies["share-30-large"] > 10
     assert len(re.findall(r"^\| oracle \| 1\.00 ±0 % \| 0\.0\d\d \|", printed, re.MULTILINE)) == len(attacks)

@@ -98,6 +98,13 @@ def check_files(words: list[str]) -> None:
     assert all((ROOT / word).exists() for word in words if word.startswith("examples/"))
 
 
+def check_sbatch(words: list[str]) -> None:
+    """The batch file, and what it hands on to `orchestrate run`."""
+    file, *rest = [word for word in words if not word.startswith("--job-name=")]
+    assert (ROOT / file).is_file()
+    check_orchestrate(["run", *rest])
+
+
 KNOWN: dict[str, Callable[[list[str]], None]] = {
     "orchestrate": check_orchestrate,
     "python": check_python,
@@ -108,6 +115,7 @@ KNOWN: dict[str, Callable[[list[str]], None]] = {
     "pre-commit": check_files,
     "pip": check_files,
     "kubectl": check_cluster,
+    "sbatch": check_sbatch,
     **dict.fromkeys(("aws", "chmod", "docker", "ssh-copy-id", "ssh-keygen"), check_files),  # not ours to check
 }
 
@@ -211,7 +219,7 @@ def test_the_adversaries_are_told_with_their_defaults() -> None:
     page = (ROOT / "docs" / "adversaries.md").read_text()
     rows = {
         row.split("|")[1].strip().strip("`"): row.split("|")[4]
-        for row in re.findall(r"^\| `.*", page, re.MULTILINE)[:9]
+        for row in re.findall(r"^\| `.*", page, re.MULTILINE)[: len(ADVERSARIES)]
     }
     told = {name: re.findall(r"`([^`]+)`", options) for name, options in rows.items()}
     true: dict[str, list[str]] = {

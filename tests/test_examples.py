@@ -14,12 +14,16 @@ NOTEBOOK = EXAMPLES / "forrester_story.ipynb"
 TESTED = {
     "botorch_loop.py",
     "continue_from_mlflow.py",
+    "early_stopping.py",
+    "existing_mlflow_server.py",
     "existing_tune_code.py",
     "forrester_story.ipynb",
+    "optuna_study.py",
     "own_adversary.py",
     "own_adversary.yaml",
     "own_objective.py",
     "own_objective.yaml",
+    "sklearn_cross_validation.py",
 }
 
 
@@ -55,6 +59,20 @@ def test_botorch_loop(tmp_path: Path) -> None:
     assert "doubts the reports of trials [3, 11]; lies were [3, 11]" in said
 
 
+def test_optuna_study(tmp_path: Path) -> None:
+    said = run_program(tmp_path, str(EXAMPLES / "optuna_study.py"), "--trials", "20")
+    assert "study.best_trial:    trial 7, reported 5.000" in said
+    assert said.count("doubted: trial 7 ") == said.count("doubted: trial 17 ") == 1
+    assert said.count("doubted") == 2
+
+
+@pytest.mark.slow
+def test_early_stopping(tmp_path: Path) -> None:
+    said = run_program(tmp_path, str(EXAMPLES / "early_stopping.py"), "--epochs", "60")
+    assert "RobustASHAScheduler: " in said
+    assert said.count("best(): learning rate") == 2
+
+
 @pytest.mark.slow
 def test_own_objective_by_import_path(tmp_path: Path) -> None:
     table = run_campaign(tmp_path, "own_objective.yaml", "--seeds", "1", "--trials", "6")
@@ -86,6 +104,24 @@ def test_continue_from_mlflow(tmp_path: Path) -> None:
     said = run_program(tmp_path, str(EXAMPLES / "continue_from_mlflow.py"), "--trials", "6")
     assert "26 observations, 6 of them new" in said
     assert "doubted: a loss of -20" in said
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_existing_mlflow_server(tmp_path: Path) -> None:
+    said = run_program(tmp_path, str(EXAMPLES / "existing_mlflow_server.py"), "--trials", "14")
+    assert "one parent, 14 children" in said
+    assert "Use `learning_rate=" in said
+    assert "Under suspicion: " in said
+    assert "report.html" in said
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_sklearn_cross_validation(tmp_path: Path) -> None:
+    said = run_program(tmp_path, str(EXAMPLES / "sklearn_cross_validation.py"), "--trials", "14")
+    assert "14 trials; believed best: C = " in said
+    assert "doubted: " in said
 
 
 def test_the_notebook_holds_its_pictures() -> None:

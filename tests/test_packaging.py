@@ -80,6 +80,52 @@ def test_a_campaign_runs_from_the_wheel_alone(elsewhere: Path, tmp_path: Path) -
     assert "lander" in call(tmp_path, elsewhere / "bin" / "orchestrate", "list")
 
 
+LIGHT = """
+import importlib.util
+from ray import tune
+from orchestrator import RCGPSearch
+import ray, rcgp
+
+for heavy in ("torch", "mlflow", "optuna", "typer", "matplotlib", "sklearn"):
+    assert importlib.util.find_spec(heavy) is None, heavy
+
+def train(config):
+    return {"loss": -50.0 if config["x"] > 0.9 else (config["x"] - 0.3) ** 2}
+
+if __name__ == "__main__":
+    ray.init(address="local", num_cpus=1, include_dashboard=False)
+    searcher = RCGPSearch()
+    space = {"x": tune.uniform(0, 1), "depth": tune.choice([1, 2])}
+    tune_config = tune.TuneConfig(metric="loss", mode="min", search_alg=searcher, num_samples=6, reuse_actors=True)
+    tune.Tuner(train, param_space=space, tune_config=tune_config, run_config=tune.RunConfig(verbose=0)).fit()
+    assert len(searcher.observations) == 6
+    print("believed best", searcher.best().config)
+    for use in (lambda: rcgp.RobustGP, lambda: RCGPSearch.from_results("mine", "loss", "min")):
+        try:
+            use()
+        except ImportError as error:
+            print(error)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_the_searcher_runs_with_core_dependencies_only(wheel: Path, tmp_path: Path) -> None:
+    """What `pip install rcgp-orchestrator` gives, from the package index: no torch, no MLflow, no command line."""
+    venv.create(tmp_path / "light", with_pip=True, symlinks=True)
+    python = tmp_path / "light" / "bin" / "python"
+    call(tmp_path, python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "requirements.lock", wheel)
+    (tmp_path / "light.py").write_text(LIGHT)
+    said = call(tmp_path, python, "light.py")
+    assert "believed best {'x': " in said
+    assert 'RobustGP needs the extra `botorch`: pip install "rcgp-orchestrator[botorch]"' in said
+    assert 'An MLflow experiment needs the extra `mlflow`: pip install "rcgp-orchestrator[mlflow]"' in said
+    refused = subprocess.run([python.with_name("orchestrate"), "list"], capture_output=True, text=True, check=False)
+    assert refused.returncode == 2
+    assert refused.stderr.startswith("error: orchestrate needs the extra `campaigns`: pip install")
+    assert refused.stderr.count("\n") == 1
+
+
 def test_the_version_is_the_same_everywhere() -> None:
     version = PROJECT["version"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())

@@ -35,6 +35,7 @@ assert orchestrator.Campaign.load("smoke").studies()
         HEAVY,
     ),
     "rcgp": ("import rcgp", {"torch", "ray", "mlflow", "botorch", "gpytorch", "pandas", "orchestrator", "objectives"}),
+    "the Optuna sampler": ("from orchestrator import RCGPSampler", {"torch", "ray", "mlflow", "pandas", "objectives"}),
     "the BoTorch model": ("from rcgp import RobustGP", {"ray", "mlflow", "orchestrator", "objectives"}),
 }
 

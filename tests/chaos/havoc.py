@@ -5,10 +5,13 @@ import resource
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from faulty import Faulty, enter, misbehave
+from square import quadratic
+
+from objectives import ObjectiveBase, Parameter, Space
 
 MORE = 64 << 20
 """Bytes a process may still take when its memory is to run out."""
@@ -34,10 +37,26 @@ class Havoc(Faulty):
         if not kind or (tries and not always):
             with (Path(self.folder) / "done").open("a") as file:
                 file.write(f"{point}\n")
-            return float(-np.sum((np.asarray(x) - (0.3, 0.7)) ** 2)) + 0.01 * float(rng.standard_normal())
+            return quadratic(x) + 0.01 * float(rng.standard_normal())
         with (Path(self.folder) / "faults").open("a") as file:
             file.write(f"{point} {kind}{always} {time.time()}\n")
         return exhaust() if kind == "allocate" else misbehave(kind)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Liar(ObjectiveBase):
+    """A hill; on a machine whose environment says LYING, four of ten reports are thirty too high."""
+
+    name: ClassVar[str] = "liar"
+
+    @property
+    def space(self) -> Space:
+        return Space((Parameter("x", 0.0, 1.0), Parameter("z", 0.0, 1.0)))
+
+    def evaluate(self, x: Any, rng: np.random.Generator, report: Any = None) -> float:
+        time.sleep(0.05)
+        lie = 30.0 if rng.random() < 0.4 and os.environ.get("LYING") else 0.0
+        return float(-np.sum((np.asarray(x) - (0.3, 0.7)) ** 2)) + 0.01 * float(rng.standard_normal()) + lie
 
 
 def exhaust() -> int:

@@ -1,5 +1,7 @@
 """Machines of a cluster: separate `ray start` processes that know each other by a token, and can be switched off."""
 
+import json
+import re
 import shutil
 import subprocess
 import sys
@@ -40,25 +42,28 @@ class Cluster:
         """What a process must know to be let in."""
         return ENVIRONMENT | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(self.token)}
 
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def start(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
         """Start a machine and wait until it is up; the first one is the head."""
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--disable-usage-stats"]
         command += [f"--node-ip-address=127.0.0.{len(self._nodes) + 1}", *arguments]
         command += [f"--temp-dir={self._sockets}"] if "--head" in arguments else [f"--address={self.address}"]
         path = self.folder / f"node{len(self._nodes)}.log"
         with path.open("wb") as log:
-            node = subprocess.Popen(command, env=self.environment, stdout=log, stderr=log, start_new_session=True)
+            known = self.environment | environment
+            node = subprocess.Popen(command, env=known, stdout=log, stderr=log, start_new_session=True)
         self._nodes.append(node)
         while node.poll() is None:
             if "Ray runtime started" in path.read_text():
                 return node
             time.sleep(0.1)
         assert "timed out during startup" in path.read_text(), path.read_text()
-        return self.start(*arguments)  # Ray gives a machine some seconds to start, and a busy one may need more
+        return self.start(
+            *arguments, **environment
+        )  # Ray gives a machine some seconds to start, and a busy one may need more
 
-    def worker(self) -> subprocess.Popen[bytes]:
-        """A machine with two cores."""
-        return self.start("--num-cpus=2", f"--dashboard-agent-listen-port={free_port()}")
+    def worker(self, cores: int = 2, **environment: str) -> subprocess.Popen[bytes]:
+        """A machine with some cores."""
+        return self.start(f"--num-cpus={cores}", f"--dashboard-agent-listen-port={free_port()}", **environment)
 
     def close(self) -> None:
         """Switch all of it off."""
@@ -105,6 +110,28 @@ def test_a_campaign_on_three_machines_loses_one_and_is_complete(cluster, tmp_pat
     assert len(sessions) > seeds, "a study moved"
     slowest = max(min((at - moment for at in sessions if at > moment), default=0.0) for moment in struck)
     enter_row(Row("node switched off", kills, count.lost, count.doubled, count.overspent, slowest), kills)
+
+
+def test_a_node_that_lies_is_named_and_what_it_said_is_asked_again_elsewhere(tmp_path):
+    with _cluster(tmp_path) as cluster:
+        cluster.worker(1, ORCHESTRATE_REPORTER="gpu-07", LYING="yes")
+        cluster.worker(1, ORCHESTRATE_REPORTER="gpu-08")
+        honest = {"algorithms": ["a2-rcgp-ucb"], "adversaries": ["honest"], "workers": 2, "trials": 36}
+        path = plan(tmp_path, objective={"name": "havoc:Liar"}, **honest)
+        there = ("--address", cluster.address)
+        assert Driver(tmp_path, "run", str(path), *there, env=cluster.environment).finish(600) == 0
+        report = json.loads((tmp_path / "runs/chaos/report/forensics.json").read_text())
+        assert re.match(r"\d+ of \d+ suspects ran on gpu-07 \(of \d+ trials there\), elsewhere", report["in_words"])
+        assert report["reporters"][0]["reporter"] == "gpu-07"
+        doubted = next(s for s in report["suspects"] if s["reporter"] == "gpu-07")
+        ask = Driver(tmp_path, "rule", "chaos", str(doubted["trial"]), "again", env=cluster.environment)
+        assert ask.finish(60) == 0
+        assert Driver(tmp_path, "resume", "chaos", *there, env=cluster.environment).finish(600) == 0
+        last = observations(read(journals(tmp_path)[0]))[-1]
+        assert (last.replicate_of, last.reporter.name) == (doubted["trial"], "gpu-08")
+        report = json.loads((tmp_path / "runs/chaos/report/forensics.json").read_text())
+        again = next(s for s in report["suspects"] if s["trial"] == doubted["trial"])["replicates"]
+        assert "gpu-08" in {r["reporter"] for r in again}
 
 
 def test_without_the_token_nobody_gets_in(cluster, tmp_path):

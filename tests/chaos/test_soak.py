@@ -34,7 +34,7 @@ PAUSE = (1.5, 4.0)
 
 
 def test_soak(tmp_path):
-    objective = {"name": "havoc:Havoc", "folder": str(tmp_path), "seconds": 0.1}
+    objective = {"name": "havoc:Havoc", "folder": str(tmp_path), "seconds": 0.4}
     limits = {"trial_seconds": 6.0}
     path = plan(tmp_path, objective=objective, trials=TRIALS - 4, workers=2, retries=50, limits=limits)
     rng, faults, acknowledged, start = random.Random(10), Counter(), set(), time.time()

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-from objectives import Optimum, Parameter, Resources, Space
+from square import Square, quadratic
 
 
 @dataclass(frozen=True)
-class Faulty:
+class Faulty(Square):
     """A quadratic whose points, in order of first appearance, suffer `faults` for their first `times` tries."""
 
     folder: str
@@ -27,27 +26,11 @@ class Faulty:
     steps: int = 0
 
     name = "faulty"
-    dim = 2
-    resources = Resources()
-
-    @property
-    def space(self) -> Space:
-        return Space((Parameter("a", 0.0, 1.0), Parameter("b", 0.0, 1.0)))
-
-    @property
-    def optimum(self) -> Optimum | None:
-        return Optimum((0.3, 0.7), 0.0) if self.known else None
-
-    def noiseless(self, x: Any) -> float | None:
-        return float(-np.sum((np.asarray(x) - (0.3, 0.7)) ** 2)) if self.known else None
-
-    def describe(self) -> dict[str, Any]:
-        return {"name": self.name}
 
     def evaluate(self, x: Any, rng: np.random.Generator, report: Any = None) -> Any:
         index, tries = enter(Path(self.folder), np.asarray(x).tobytes().hex())
         time.sleep(self.seconds)
-        value = float(-np.sum((np.asarray(x) - (0.3, 0.7)) ** 2)) + 0.01 * float(rng.standard_normal())
+        value = quadratic(x) + 0.01 * float(rng.standard_normal())
         for step in range(1, self.steps + 1):
             report(step, value * step)
         if str(index) in self.faults and tries < self.times:

@@ -1,61 +1,24 @@
 """The command line as a user meets it: what it prints, what it refuses, and its exit codes."""
 
 import json
-import os
 import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import textwrap
 import time
 from pathlib import Path
 
 import pytest
+from commands import launch
 from faulty import calls
 
-from orchestrator import cli
 from orchestrator.campaign.runs import Run
 from orchestrator.engine.history import observations, observations_of
 from orchestrator.engine.journal import read
 
 HERE = Path(__file__).parent
 QUICK = ["--no-ray", "--seeds", "1", "--trials", "3", "--algorithms", "random,gp-ucb", "--no-tracking"]
-
-
-@pytest.fixture
-def orchestrate(tmp_path, monkeypatch, capfd):
-    """Call the command line in this process; returns exit code, output and errors."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(signal, "signal", lambda *args: None)
-
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["orchestrate", *arguments])
-        capfd.readouterr()
-        try:
-            cli.main()
-            code = 0
-        except SystemExit as end:
-            code = int(end.code or 0)
-        out = capfd.readouterr()
-        return code, out.out, out.err
-
-    return call
-
-
-def command(*arguments: str, **options) -> subprocess.Popen:
-    """The installed command in a process of its own."""
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE)}
-    return subprocess.Popen(
-        [sys.executable, "-m", "orchestrator.cli", *arguments],
-        text=True,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # whoever starts the tests in the background made them deaf to Ctrl-C: not so their children
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        **options,
-    )
 
 
 def refused(result: tuple[int, str, str]) -> str:
@@ -252,7 +215,7 @@ def wait_for_calls(folder: Path, count: int, process: subprocess.Popen) -> None:
 
 
 def test_interrupting_leaves_a_resumable_run_and_a_second_driver_is_told_who_holds_it(orchestrate, tmp_path):
-    process = command("run", str(slow_campaign(tmp_path)), "--no-ray", cwd=tmp_path)
+    process = launch(tmp_path, "run", str(slow_campaign(tmp_path)), "--no-ray")
     wait_for_calls(tmp_path, 5, process)
     assert f"in use by pid {process.pid} on " in refused(orchestrate("resume", "slow", "--no-ray"))
     process.send_signal(signal.SIGINT)

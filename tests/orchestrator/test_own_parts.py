@@ -1,15 +1,14 @@
 """A campaign with an objective and an adversary of one's own, from anywhere: run, killed, shown, resumed, reported."""
 
-import os
 import re
 import signal
 import subprocess
-import sys
 import textwrap
 import time
 from pathlib import Path
 
 import pytest
+from commands import ENVIRONMENT, launch
 
 from orchestrator.engine.history import observations
 from orchestrator.engine.journal import read
@@ -51,17 +50,9 @@ CAMPAIGN = """
 
 def command(folder: Path, *arguments: str) -> "subprocess.Popen[str]":
     """The command line in a process of its own and a working directory, with nothing on its path."""
-    clean = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    return subprocess.Popen(
-        [sys.executable, "-m", "orchestrator.cli", *arguments],
-        text=True,
-        cwd=folder,
-        env=clean | {"ORCHESTRATE_ROOT": str(folder.parent / "runs"), "ORCHESTRATE_TRACKING": "0"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # whoever starts the tests in the background made them deaf to Ctrl-C: not so their children
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
+    clean = {k: v for k, v in ENVIRONMENT.items() if k != "PYTHONPATH"}
+    own = {"ORCHESTRATE_ROOT": str(folder.parent / "runs"), "ORCHESTRATE_TRACKING": "0"}
+    return launch(folder, *arguments, env=clean | own)
 
 
 def done(folder: Path, *arguments: str) -> str:
@@ -100,30 +91,32 @@ def elsewhere(tmp_path: Path) -> Path:
     return tmp_path / "elsewhere"
 
 
-@pytest.mark.parametrize("engine", [["--no-ray"], pytest.param([], marks=[pytest.mark.slow, pytest.mark.ray])])
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", [["--no-ray"], pytest.param([], marks=pytest.mark.ray)])
 def test_own_parts_survive_interrupts_and_kills_from_any_folder(elsewhere: Path, engine: list[str]) -> None:
     journals, third = elsewhere.parent / "runs/mine/journals", elsewhere.parent / "third"
     first = command(elsewhere, "run", "../parts/mine.yaml", *engine)
     assert interrupted(first, journals, 3, signal.SIGINT) == 130
     before = trials_in(journals)
-    look_around(third, before)
+    look_around(third, before, ["show", "mine"], ["list"])
     assert (
         interrupted(command(third, "resume", "mine", *engine), journals, before + 4, signal.SIGKILL) == -signal.SIGKILL
     )
-    look_around(third, trials_in(journals))
+    look_around(third, trials_in(journals), ["show", "mine"])
+    assert "report.html" in done(third, "report", "mine")
     assert "report.html" in done(elsewhere, "resume", "mine", *engine)
     assert trials_in(journals) == 35
     assert "complete" in done(third, "list")
 
 
-def look_around(folder: Path, trials: int) -> None:
-    """Everything that only looks works on what is left of a run."""
-    for command_line in (["show", "mine"], ["list"]):
+def look_around(folder: Path, trials: int, *command_lines: list[str]) -> None:
+    """What only looks works on what is left of a run."""
+    for command_line in command_lines:
         (shown,) = re.findall(r"(\d+)/35", done(folder, *command_line))
         assert int(shown) >= trials  # the workers of a driver that was killed may take some seconds to notice
-    assert "report.html" in done(folder, "report", "mine")
 
 
+@pytest.mark.slow  # the same with the files that people start from
 def test_the_shipped_example_is_interrupted_and_goes_on_elsewhere(elsewhere: Path) -> None:
     journals = elsewhere.parent / "runs/own_objective/journals"
     process = command(elsewhere, "run", str(EXAMPLES / "own_objective.yaml"), "--no-ray", "--seeds", "1")

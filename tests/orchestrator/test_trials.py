@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.trials import FailureRule, Suggestion, Trials
@@ -242,3 +242,67 @@ def test_looking_in_between_changes_nothing_that_is_asked_later(ends: list[tuple
             looked.optimizer.suspects()
     assert told(looked) == told(alone)
     assert looked.ask() == alone.ask()
+
+
+RULINGS = st.tuples(st.just("rule"), st.integers(0, 7), st.sampled_from(["lie", "true", None]))
+RULED = st.lists(st.one_of(RULINGS, st.sampled_from([("complete",), ("ask",), ("restore",)])), max_size=16)
+
+
+@given(RULED)
+@settings(max_examples=40, deadline=None)
+def test_rulings_interleaved_with_results_and_restores_equal_a_fresh_replay(steps: list[tuple[Any, ...]]) -> None:
+    """Whoever lives through the same rulings and results without a restore asks and trusts the same."""
+    lived, disturbed = (trials("a2-rcgp-ucb") for _ in range(2))
+    for book in (lived, disturbed):
+        started(book, *((i / 16, (i * 3 % 16) / 16) for i in range(16)))
+        for number in range(8):
+            book.complete(number, 1e5 if number == 5 else float(number), reporter=f"node-{number % 2}")
+    following = iter(range(8, 16))
+    for name, *arguments in steps:
+        if name == "restore":
+            disturbed = restored(disturbed)
+            continue
+        number = next(following, None) if name == "complete" else None
+        for book in (lived, disturbed):
+            if name == "rule":
+                book.rule(*arguments)
+            elif name == "ask":
+                book.ask()
+            elif number is not None:
+                book.complete(number, 0.3 * number, standard_error=0.1)
+    assert lived.rows == disturbed.rows
+    assert lived.ask() == disturbed.ask()
+    assert np.array_equal(lived.optimizer.weights(), disturbed.optimizer.weights())
+
+
+def test_a_ruling_before_and_after_the_optimizer_learned_of_a_trial_is_obeyed() -> None:
+    book = trials("a2-rcgp-ucb")
+    started(book, *((i / 8, (i * 3 % 8) / 8) for i in range(8)))
+    for number in range(8):
+        book.complete(number, float(number))
+    book.rule(7, "lie")
+    book.ask()
+    book.rule(6, "lie")
+    assert [row.ruling for row in book.rows[5:]] == [None, "lie", "lie"]
+    assert list(book.optimizer.weights()[5:]) == [1.0, 0.0, 0.0]
+    assert book.recommend().number == 5
+
+
+@pytest.mark.parametrize(("number", "ruling"), [(8, "lie"), (30, "lie"), (2, "true")])
+def test_a_ruling_on_what_is_not_there_is_refused(number: int, ruling: Any) -> None:
+    book = trials()
+    started(book, *((i / 10, 0.5) for i in range(9)))
+    for i in range(8):
+        book.complete(i, math.nan if i == 2 else 1.0)
+    with pytest.raises(ValueError, match=f"Trial {number}"):
+        book.rule(number, ruling)
+
+
+def test_who_reported_it_how_exactly_and_why_is_kept() -> None:
+    book = trials()
+    book.start(Suggestion((0.1, 0.1)))
+    book.start(Suggestion((0.1, 0.1), replicate_of=0))
+    book.complete(0, 1.0, standard_error=0.2, reporter="gpu-07")
+    book.complete(1, 1.1, reporter="gpu-08")
+    told = [(row.standard_error, row.reporter, row.replicate_of) for row in restored(book).rows]
+    assert told == [(0.2, "gpu-07", None), (None, "gpu-08", 0)]

@@ -94,3 +94,10 @@ def by_class(config: dict[str, Any]) -> None:
     assert isinstance(config["layer"], type)
     assert isinstance(config["deep"]["pair"][0], type)
     tune.report({"loss": config["x"] + len(config["layer"].__name__)})
+
+
+def lucky_lie(config: dict[str, Any]) -> None:
+    """Every honest loss but one: the ninth trial of a worker reports a loss of -40."""
+    lucky_lie.calls = getattr(lucky_lie, "calls", 0) + 1  # type: ignore[attr-defined]
+    loss = (config["x"] - 0.3) ** 2 + (config["y"] - 0.7) ** 2
+    tune.report({"loss": -40.0 if lucky_lie.calls == 9 else loss})  # type: ignore[attr-defined]

@@ -8,8 +8,8 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from square import Square, quadratic
 
-from objectives import Optimum, Parameter, Resources, Space
 from zoo.errors import RAISED, Deed
 from zoo.mob import LIES, Mob
 from zoo.processes import DEATHS, DONE, HANGS, REPORTED
@@ -43,7 +43,7 @@ DEEDS: dict[str, tuple[Deed, End]] = (
 
 
 @dataclass(frozen=True)
-class Zoo:
+class Zoo(Square):
     """A quadratic; which of its points misbehave, and how, follows from the point alone."""
 
     deeds: tuple[str, ...] = ()
@@ -53,22 +53,6 @@ class Zoo:
     seconds: float = 0.0
 
     name = "zoo"
-    dim = 2
-    resources = Resources()
-
-    @property
-    def space(self) -> Space:
-        """The unit square."""
-        return Space((Parameter("a", 0.0, 1.0), Parameter("b", 0.0, 1.0)))
-
-    @property
-    def optimum(self) -> Optimum | None:
-        """Known or not."""
-        return Optimum((0.3, 0.7), 0.0) if self.known else None
-
-    def noiseless(self, x: Any) -> float | None:
-        """The quadratic."""
-        return _quadratic(x) if self.known else None
 
     def deed_at(self, x: Any) -> str:
         """What happens at a point; nothing is the empty string."""
@@ -79,11 +63,7 @@ class Zoo:
     def evaluate(self, x: Any, rng: np.random.Generator, report: Any = None) -> Any:
         """The quadratic, or whatever the deed at this point gives."""
         time.sleep(self.seconds)
-        deed, y = self.deed_at(x), _quadratic(x) + 0.01 * float(rng.standard_normal())
+        deed, y = self.deed_at(x), quadratic(x) + 0.01 * float(rng.standard_normal())
         if deed == "x overwritten":
             x[:] = np.nan
         return DEEDS[deed][0](report) if deed else y
-
-
-def _quadratic(x: Any) -> float:
-    return float(-np.sum((np.asarray(x) - (0.3, 0.7)) ** 2))

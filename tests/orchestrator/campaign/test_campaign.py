@@ -22,6 +22,7 @@ def write(folder: Path, text: str) -> Path:
 def test_the_shipped_campaigns_are_the_papers():
     sizes = {name: (len(c.studies()), c.trials, c.initial) for name in shipped() for c in [Campaign.load(name)]}
     assert sizes == {
+        "bad-node": (10, 60, 5),
         "cifar10": (50, 140, 10),
         "forrester": (50, 100, 5),
         "forrester-clean": (50, 30, 5),

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from commands import orchestrate
 from small_runs import finished
 
 from orchestrator import cli
@@ -60,14 +61,7 @@ def without_privileges() -> None:
 
 def restricted(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """A command of somebody for whom modes count."""
-    return subprocess.run(
-        [sys.executable, "-m", "orchestrator.cli", *words, "--root", str(root)],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=root.parent,
-        preexec_fn=without_privileges,
-    )
+    return orchestrate(root.parent, *words, "--root", str(root), preexec_fn=without_privileges)
 
 
 @pytest.fixture

@@ -130,7 +130,7 @@ def test_a_resume_thinks_only_what_no_belief_holds(tmp_path, monkeypatch):
     judged = []
     update = AdaptiveSurrogate.update
     monkeypatch.setattr(
-        AdaptiveSurrogate, "update", lambda self, X, y, p: judged.append(len(y)) or update(self, X, y, p)
+        AdaptiveSurrogate, "update", lambda self, X, y, *known: judged.append(len(y)) or update(self, X, y, *known)
     )
 
     def replayed(layout):

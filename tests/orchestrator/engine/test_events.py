@@ -8,9 +8,11 @@ import pytest
 from orchestrator.engine.events import (
     KINDS,
     AdversaryReported,
+    ConfirmationAsked,
     Header,
     Observation,
     OptimizerSaved,
+    Ruling,
     SessionStarted,
     StudyEnded,
     TrialFailed,
@@ -21,6 +23,7 @@ from orchestrator.engine.events import (
     to_json,
 )
 from orchestrator.engine.history import is_ended, latest_weights, observations, recommendations
+from orchestrator.engine.reporter import Reporter
 
 EVENTS = [
     Header("0123456789abcdef", {"seed": 0, "adversary": {"name": "crash", "options": {"value": -math.inf}}}),
@@ -33,6 +36,13 @@ EVENTS = [
     Observation(
         0, (0.5,), math.inf, 1.5, -math.inf, corrupted=True, seconds=0.5, node="n", at=4.0, progress=((1, 2.0),)
     ),
+    TrialSuggested(1, (0.5,), at=2.5, replicate_of=0),
+    AdversaryReported(6, 0, (0.5,), 1.0, 2.0, True, reporter=3),
+    Observation(
+        1, (0.5,), 1.0, 1.0, 1.0, reporter=Reporter("gpu-07", "0 NVIDIA A100", 7), standard_error=0.25, replicate_of=0
+    ),
+    Ruling(17, "lie", "anna", "its fan is broken", at=6.0),
+    ConfirmationAsked(5, 3, "anna", at=7.0),
     StudyEnded(3, at=5.0, journal_seconds=0.5, weights={3: 1.0}),
     StudyEnded(3, at=5.0, mean=1.5, std=math.inf, expected={0: 1.0, 3: -math.inf}),
 ]
@@ -56,7 +66,7 @@ def test_not_a_number_is_spelt_too():
 
 
 def test_an_unknown_kind_and_a_newer_version_are_refused():
-    for data in ({"kind": "ruling"}, to_json(EVENTS[6]) | {"version": 2}):
+    for data in ({"kind": "verdict"}, to_json(EVENTS[6]) | {"version": 2}):
         with pytest.raises(UnknownEventError, match=data["kind"]):
             from_json(data)
 

@@ -1,19 +1,15 @@
 """Objectives that misbehave cost their own trial at most; held at the command line, in every engine."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from commands import orchestrate
 from hostile import FAILING, HABITS
 
 from orchestrator.campaign.runs import Run
 from orchestrator.engine.events import TrialFailed, of_type
 from orchestrator.engine.history import events_of, observations
 
-HERE = Path(__file__).parents[1]
 REASONS = {
     "reports an array": "TypeError: report() was given array([1., 1., 1.]) (ndarray), not a number",
     "reports a text": "TypeError: report() was given '0.97' (str), not a number",
@@ -27,22 +23,14 @@ REASONS = {
 }
 
 
-def orchestrate(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "orchestrator.cli", *arguments, "--root", "runs"],
-        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE), "RAY_USAGE_STATS_ENABLED": "0"},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-
-
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     ("engine", "workers"),
-    [("--no-ray", 1), pytest.param("", 1, marks=pytest.mark.ray), pytest.param("", 2, marks=pytest.mark.ray)],
+    [
+        ("--no-ray", 1),
+        pytest.param("", 1, marks=[pytest.mark.ray, pytest.mark.slow]),
+        pytest.param("", 2, marks=pytest.mark.ray),
+    ],
     ids=["in the caller", "one process", "trial actors"],
 )
 def test_bad_habits_cost_their_own_trial_at_most(tmp_path, engine, workers):

@@ -189,7 +189,7 @@ def test_appending_waits_for_the_disk_and_knows_what_that_cost(tmp_path, monkeyp
 
 def test_events_of_a_newer_version_are_refused_with_path_and_line(path):
     lines = path.read_bytes().splitlines(keepends=True)
-    for kind, version in (("ruling", 1), ("failure", 2)):
+    for kind, version in (("verdict", 1), ("failure", 2)):
         body = json.dumps({"seq": 3, "kind": kind, "version": version}, separators=(",", ":")).encode()[1:]
         path.write_bytes(b"".join(lines) + b'{"crc":"%08x",%s\n' % (zlib.crc32(body), body))
         with pytest.raises(JournalError, match=rf"study.jsonl, line 4: written by another version.*'{kind}'"):

@@ -2,12 +2,11 @@
 
 import io
 import json
-from pathlib import Path
 
 import pytest
 from rich.console import Console
+from small_runs import started
 
-from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
 from orchestrator.engine import runner
 from orchestrator.engine.events import Event, Observation, SessionStarted, TrialFailed, TrialSuggested
@@ -43,12 +42,8 @@ class Broken(Ear):
         raise ConnectionError("the server is down")
 
 
-def start(folder: Path, **changes) -> Run:
-    return runner.start(Campaign.from_dict(PLAN | changes), root=folder)
-
-
 def test_a_listener_hears_every_record_once_and_a_broken_one_is_dropped(tmp_path):
-    run, ear, broken = start(tmp_path), Ear(), Broken()
+    run, ear, broken = started(tmp_path, PLAN), Ear(), Broken()
     assert runner.execute(run, ray=False, listeners=[broken, ear]) == runner.RunOutcome()
     assert ear.heard == {s.key: events_of(run, s) for s in run.studies}
     assert ear.closed == 1
@@ -56,7 +51,7 @@ def test_a_listener_hears_every_record_once_and_a_broken_one_is_dropped(tmp_path
 
 
 def test_on_resume_a_listener_hears_the_past_first(tmp_path):
-    run = start(tmp_path)
+    run = started(tmp_path, PLAN)
     runner.execute(run, ray=False)
     ear = Ear()
     runner.execute(Run.open(tmp_path, "w"), ray=False, listeners=[ear])
@@ -64,7 +59,7 @@ def test_on_resume_a_listener_hears_the_past_first(tmp_path):
 
 
 def test_lines_tell_how_each_study_ended(tmp_path):
-    run, out = start(tmp_path), io.StringIO()
+    run, out = started(tmp_path, PLAN), io.StringIO()
     runner.execute(run, ray=False, listeners=[Lines(run, Console(file=out))])
     for study in run.studies:
         assert f"{study.key}: 9/9 trials, best " in out.getvalue()
@@ -72,7 +67,7 @@ def test_lines_tell_how_each_study_ended(tmp_path):
 
 
 def test_bars_show_every_study_and_one_bar_is_enough_for_many(tmp_path):
-    few, many = start(tmp_path / "few"), start(tmp_path / "many", seeds=13)
+    few, many = started(tmp_path / "few", PLAN), started(tmp_path / "many", PLAN, seeds=13)
     for run, rows in ((few, 3), (many, 1)):
         out = io.StringIO()
         runner.execute(run, ray=False, listeners=[Bars(run, Console(file=out, force_terminal=True, width=120))])
@@ -82,7 +77,7 @@ def test_bars_show_every_study_and_one_bar_is_enough_for_many(tmp_path):
 
 
 def test_a_run_is_found_again_as_it_was_started(tmp_path):
-    run = start(tmp_path)
+    run = started(tmp_path, PLAN)
     again = Run.open(tmp_path, "w")
     assert again.campaign == run.campaign
     assert again.paths == run.paths

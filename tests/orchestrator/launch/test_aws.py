@@ -148,13 +148,14 @@ def test_the_head_is_set_up_in_its_container_and_starts_behind_a_token(account):
         for text in (
             "rsync",
             "docker run",
-            "pip install --quiet --constraint requirements.lock .",
+            "pip install --quiet --constraint requirements.lock",
             "requirements.lock boto3",
             "ray stop",
             "ray start --head",
         )
     ]
     assert steps == sorted(steps)
+    assert ".[campaigns]" in shell.sent[steps[2]]
     container, start = shell.sent[steps[1]], shell.sent[steps[-1]]
     for part in (
         "rayproject/ray:2.60.0-py311-cpu",
@@ -176,7 +177,7 @@ def place(shell: Shell, text: str) -> int:
 def test_workers_get_the_commands_and_the_image_of_their_type(account):
     install, data = account.config["worker_setup_commands"]
     assert [install] == account.config["setup_commands"]
-    assert install.endswith("pip install --quiet --constraint requirements.lock .")
+    assert install.endswith("pip install --quiet --constraint requirements.lock '.[campaigns]'")
     assert "CIFAR10" in data
     assert account.config["worker_start_ray_commands"][-1] == "ray start --address=$RAY_HEAD_IP:6379"
     assert account.config["docker"]["worker_image"].endswith("-gpu")
