@@ -5,6 +5,7 @@ searcher does not: they will not be run, or not be reported, again.
 """
 
 import json
+import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from orchestrator.plain import Json
 from orchestrator.search.records import as_number, resource_in
 from orchestrator.search.space import Config, TuneSpace
 from orchestrator.trials import Point
+
+log = logging.getLogger(__name__)
 
 VERSION = 2
 
@@ -65,13 +68,16 @@ def newest_state(folder: Path, template: str) -> Path:
 
 
 def known_trials(folder: Path, space: TuneSpace, metric: str, time_attr: str | None) -> list[KnownTrial] | None:
-    """The trials of the newest state of Tune in `folder`, in Tune's order; None if there is no such state."""
+    """The trials of the newest state of Tune in `folder`, in Tune's order; None if there is no such state, or none that reads."""
     files = sorted(folder.glob("experiment_state-*.json"))
     if not files:
         return None
-    saved = [
-        (json.loads(trial), json.loads(runtime)) for trial, runtime in json.loads(files[-1].read_text())["trial_data"]
-    ]
+    try:
+        data = json.loads(files[-1].read_text())["trial_data"]
+    except ValueError as error:  # Tune does not write it whole or not at all
+        log.warning("%s is damaged (%s): what counts is what the searcher itself wrote down.", files[-1], error)
+        return None
+    saved = [(json.loads(trial), json.loads(runtime)) for trial, runtime in data]
     places = [_place(space, facts) for facts, _ in saved]
     # a Repeater runs each suggestion several times and reports the mean itself
     single = [None if places.count(x) > 1 else x for x in places]

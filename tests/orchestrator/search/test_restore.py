@@ -7,7 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -218,9 +220,29 @@ def start_and_kill(script: Path, folder: Path, after: int, repeats: dict[str, bo
     driver = start(script, str(folder), "start", str(folder / "summary.json"), json.dumps(repeats))
     try:
         wait_for_lines(folder / "ran", after)
+        stop_between_saves(driver, folder / "run")
     finally:
         driver.send_signal(signal.SIGKILL)
         driver.wait()
+
+
+def stop_between_saves(driver: subprocess.Popen[bytes], run: Path) -> None:
+    """Halt the driver when what Tune wrote was copied to its storage: Tune itself cannot restore from half a state."""
+    for _ in range(200):
+        driver.send_signal(signal.SIGSTOP)
+        if is_copied(f"{tempfile.gettempdir()}/ray/session_*_{driver.pid}/artifacts/*/run/driver_artifacts", run):
+            return
+        driver.send_signal(signal.SIGCONT)
+        time.sleep(0.05)
+    raise AssertionError("the driver was never between two saves")
+
+
+def is_copied(staging: str, run: Path) -> bool:
+    """Whether the three states that Tune keeps lie in the storage as they were written."""
+    kinds = ("experiment_state", "search_gen_state", "searcher-state")
+    written = [Path(name) for kind in kinds for name in glob(f"{staging}/{kind}-*")]
+    pairs = [(file, run / file.name) for file in written]
+    return len(pairs) == 3 and all(b.exists() and a.read_bytes() == b.read_bytes() for a, b in pairs)
 
 
 @pytest.mark.slow
