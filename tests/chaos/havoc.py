@@ -48,15 +48,29 @@ class Liar(ObjectiveBase):
     """A hill; on a machine whose environment says LYING, four of ten reports are thirty too high."""
 
     name: ClassVar[str] = "liar"
+    folder: str
 
     @property
     def space(self) -> Space:
         return Space((Parameter("x", 0.0, 1.0), Parameter("z", 0.0, 1.0)))
 
     def evaluate(self, x: Any, rng: np.random.Generator, report: Any = None) -> float:
-        time.sleep(0.05)
+        self._take_turns()
         lie = 30.0 if rng.random() < 0.4 and os.environ.get("LYING") else 0.0
         return float(-np.sum((np.asarray(x) - (0.3, 0.7)) ** 2)) + 0.01 * float(rng.standard_normal()) + lie
+
+    def _take_turns(self) -> None:
+        """Wait for the other machine, which may start late: both are to report about as often."""
+        turns = Path(self.folder) / "turns"
+        turns.mkdir(exist_ok=True)
+        mine, until = turns / os.environ["ORCHESTRATE_REPORTER"], time.monotonic() + 60.0
+        with mine.open("a") as file:
+            file.write(".")
+        while time.monotonic() < until:
+            counts = [path.stat().st_size for path in turns.iterdir()]
+            if len(counts) > 1 and mine.stat().st_size <= min(counts) + 2:
+                return
+            time.sleep(0.02)
 
 
 def exhaust() -> int:

@@ -117,7 +117,7 @@ def test_a_node_that_lies_is_named_and_what_it_said_is_asked_again_elsewhere(tmp
         cluster.worker(1, ORCHESTRATE_REPORTER="gpu-07", LYING="yes")
         cluster.worker(1, ORCHESTRATE_REPORTER="gpu-08")
         honest = {"algorithms": ["a2-rcgp-ucb"], "adversaries": ["honest"], "workers": 2, "trials": 36}
-        path = plan(tmp_path, objective={"name": "havoc:Liar"}, **honest)
+        path = plan(tmp_path, objective={"name": "havoc:Liar", "folder": str(tmp_path)}, **honest)
         there = ("--address", cluster.address)
         assert Driver(tmp_path, "run", str(path), *there, env=cluster.environment).finish(600) == 0
         report = json.loads((tmp_path / "runs/chaos/report/forensics.json").read_text())
