@@ -1,9 +1,12 @@
 """The batch file for Slurm, run for real on one machine: `srun` and `scontrol` are stand-ins, Ray and the campaign are not."""
 
+import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -67,18 +70,27 @@ def test_it_is_a_script_that_says_what_it_wants(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.ray
 def test_a_campaign_runs_on_two_nodes_goes_on_when_requeued_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    campaign = ("smoke", "--seeds", "1", "--trials", "6", "--no-tracking")
-    done = submit(tmp_path, *campaign)
+    campaign, job = ("smoke", "--seeds", "1", "--trials", "6", "--no-tracking"), os.getpid()
+    ports = [20000 + number % 20000 for number in (job, job + 1)]  # the file's own rule
+    done = submit(tmp_path, *campaign, job=job)
     assert done.returncode == 0, done.stdout[-3000:]
-    assert "2 of 2 nodes at 127.0.0.1:24711" in done.stdout
+    assert f"2 of 2 nodes at 127.0.0.1:{ports[0]}" in done.stdout
     assert len(list((tmp_path / "runs" / "smoked" / "journals").glob("*.jsonl"))) == 3
     starts = [line for line in (tmp_path / "srun.log").read_text().splitlines() if "ray start" in line]
-    assert {node for line in starts for node in ("node1", "node2") if f"--nodelist={node}" in line} == {
-        "node1",
-        "node2",
-    }
-    again = submit(tmp_path, *campaign, job=4712)
+    assert sorted(re.findall("--nodelist=(\\w+)", " ".join(starts))) == ["node1", "node2"]
+    again = submit(tmp_path, *campaign, job=job + 1)
     assert again.returncode == 0, again.stdout[-3000:]
     assert "in runs/smoked" in again.stdout
-    commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if os.access(path, os.R_OK)]
-    assert not [line for line in commands if b"24711" in line or b"24712" in line]
+    deadline = time.monotonic() + 60.0
+    while left := [line for line in command_lines() if any(f"127.0.0.1:{port}" in line for port in ports)]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.2)
+
+
+def command_lines() -> list[str]:
+    """Of every process on this machine; one that ends meanwhile has none."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            found.append(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+    return found
