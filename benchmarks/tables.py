@@ -41,9 +41,13 @@ GROUPS = {
 # Who fails, and how: from the report, its problem and a stream of random numbers to what arrives (None: a crash)
 
 
+NODES = 5
+"""Trials run on so many machines in turn. Tune says on which; Optuna's samplers do not ask."""
+
+
 def _bad_node(y: float, number: int, problem: RealSpace, rng: np.random.Generator) -> float | None:
-    """Every fifth trial runs on a node that reports another configuration's value."""
-    return y if (number + 1) % 5 else problem.noisy(sample(problem.space, rng), rng)
+    """One of the nodes reports another configuration's value whenever it runs a trial."""
+    return y if (number + 1) % NODES else problem.noisy(sample(problem.space, rng), rng)
 
 
 def _sometimes(share: float, lie: Any) -> Any:
@@ -67,17 +71,19 @@ FAILURES = {
 class Ours:
     """RCGPSearch as Tune would call it; `options` are its own."""
 
-    def __init__(self, space: Config, seed: int, **options: Any) -> None:
+    def __init__(self, space: Config, seed: int, trials: int, **options: Any) -> None:
         from orchestrator import RCGPSearch
 
-        self._search, self._number = RCGPSearch(space, "score", "max", seed=seed, **options), 0
+        self._search, self._number = RCGPSearch(seed=seed, **options), 0
+        self._search.set_search_properties("score", "max", space, num_samples=trials)
 
     def ask(self) -> Config:
         config: Config = self._search.suggest(str(self._number))
         return config
 
     def tell(self, y: float | None) -> None:
-        result = None if y is None else {"score": y, "training_iteration": 1}
+        node = {"hostname": f"node {self._number % NODES}"}
+        result = None if y is None else {"score": y, "training_iteration": 1, **node}
         self._search.on_trial_complete(trial_id=str(self._number), result=result, error=y is None)
         self._number += 1
 
@@ -138,15 +144,15 @@ class Optuna:
         return set()
 
 
-def make_player(name: str, space: Config, seed: int) -> Any:
-    """`rcgp`, with options as in rcgp:on_error=ignore, or one of Optuna's samplers."""
+def make_player(name: str, space: Config, seed: int, trials: int) -> Any:
+    """`rcgp`, with options as in rcgp:on_error=ignore,confirm=5, or one of Optuna's samplers."""
     kind, _, text = name.partition(":")
     if kind != "rcgp":
         return Optuna(space, seed, kind)
     import yaml
 
     options = {key: yaml.safe_load(value) for key, value in (pair.split("=") for pair in text.split(",") if pair)}
-    return Ours(space, seed, **options)
+    return Ours(space, seed, trials, **options)
 
 
 # Cells
@@ -170,7 +176,7 @@ class Cell:
 def run_cell(cell: Cell) -> dict[str, Any]:
     """One whole search: the true regret of what it hands over, who lied, who was suspected, and the seconds of the searcher."""
     problem = real_space(cell.problem, cell.seed)
-    player, failure = make_player(cell.player, problem.space, cell.seed), FAILURES[cell.failure]
+    player, failure = make_player(cell.player, problem.space, cell.seed, cell.trials), FAILURES[cell.failure]
     stream, seconds = zlib.crc32(f"{cell.problem}|{cell.failure}".encode()), 0.0
     lies, crashes, worked = set[int](), 0, 0
     for number in range(cell.trials):

@@ -16,9 +16,15 @@ from rcgp.gaussian import Array, GaussianPosterior, Mask
 Projection = Callable[[Array], Array]
 """Rounds points of the cube (`m x d`) to points that can be tried, row by row."""
 
+Neighbours = Callable[[Array], Array]
+"""The points that can be tried (`m x d`) one move away from one of them (`d`): another value of one parameter that has steps."""
+
 
 SHORTLIST = 128
 """Candidates for the further points of a batch."""
+
+WALKERS, STEPS = 4, 20
+"""So many of the best points that can be tried walk on, so many moves at most."""
 
 
 class Acquisition(Protocol):
@@ -104,16 +110,19 @@ class Maximizer:
         rng: np.random.Generator,
         *,
         project: Projection | None = None,
+        neighbours: Neighbours | None = None,
         forbidden: Array | None = None,
         pending: Array | None = None,
     ) -> Array:
         """The point (`d`) of largest acquisition.
 
+        What was found is rounded by `project`, which may miss the best point that can be tried: with `neighbours` it moves on
+        from there, one parameter at a time.
         `forbidden` points (`m x d`) and the neighbourhood of `pending` ones are left out while others remain: a model that is
         sure of the optimum would otherwise send every free worker to the same place.
         """
         candidates = self.candidates(acquisition.posterior, rng)
-        return self.best_of(candidates, acquisition, project, forbidden, pending)
+        return self.best_of(candidates, acquisition, project, neighbours, forbidden, pending)
 
     def shortlist(self, acquisition: Acquisition, rng: np.random.Generator) -> Array:
         """The candidates that the further points of a batch are chosen from, shape `s x d`.
@@ -135,6 +144,7 @@ class Maximizer:
         candidates: Array,
         acquisition: Acquisition,
         project: Projection | None,
+        neighbours: Neighbours | None,
         forbidden: Array | None,
         pending: Array | None,
     ) -> Array:
@@ -149,7 +159,10 @@ class Maximizer:
         for excluded in (taken(everything, forbidden), _crowded(everything, pending)):
             if (allowed & ~excluded).any():
                 allowed &= ~excluded
-        best: Array = everything[np.argmax(np.where(allowed, values, -np.inf))]
+        values = np.where(allowed, values, -np.inf)
+        if neighbours is not None:
+            everything, values = _walked(everything, values, acquisition, neighbours, (forbidden, pending))
+        best: Array = everything[np.argmax(values)]
         return best
 
     def _refine(self, starts: Array, acquisition: Acquisition) -> Array:
@@ -164,6 +177,28 @@ class Maximizer:
         result = minimize(negative, starts.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         refined: Array = np.clip(result.x.reshape(starts.shape), 0.0, 1.0)
         return refined
+
+
+def _walked(
+    points: Array,
+    values: Array,
+    acquisition: Acquisition,
+    neighbours: Neighbours,
+    excluded: tuple[Array | None, Array | None],
+) -> tuple[Array, Array]:
+    """The best of `points` (`m x d`), worth `values` (`m`), and what is better around them, move after move; with its values."""
+    forbidden, pending = excluded
+    for _ in range(STEPS):
+        top = np.argsort(-values, kind="stable")[:WALKERS]
+        points, values, best = points[top], values[top], values[top[0]]
+        around = np.unique(np.concatenate([neighbours(point) for point in points]), axis=0)
+        around = around[~(taken(around, forbidden) | _crowded(around, pending) | taken(around, points))]
+        if not len(around):
+            break
+        points, values = np.concatenate([points, around]), np.append(values, acquisition.value(around))
+        if not values.max() > best:
+            break
+    return points, values
 
 
 def _spread_best(candidates: Array, values: Array, count: int) -> Array:

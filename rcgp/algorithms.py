@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rcgp.acquisition import UCB, Projection
+from rcgp.acquisition import UCB, Neighbours, Projection
 from rcgp.adaptive import AdaptiveSurrogate
 from rcgp.bounded import BoundedSurrogate
 from rcgp.choices import did_you_mean, unknown
@@ -39,6 +39,7 @@ def make_optimizer(
     n_initial: int,
     horizon: int | None = None,
     project: Projection | None = None,
+    neighbours: Neighbours | None = None,
     avoid_repeats: bool = False,
     schedule: str | None = None,
     scale: float | None = None,
@@ -53,8 +54,9 @@ def make_optimizer(
     """The optimizer of that name on the unit cube of dimension `dim`.
 
     `n_initial` scrambled Sobol points come first. `horizon` is the number of trials, where known (the theory schedule needs it).
-    `project` rounds points to those that can be tried; with `avoid_repeats` none is asked twice while others are left
-    (but suspects with `recheck`).
+    `project` rounds points to those that can be tried, and `neighbours` gives those that are one move away from one of them.
+    With `avoid_repeats` none is asked twice while others are left (but suspects with `recheck`, and with `regions` what failed
+    once where failures strike at random).
     `schedule` is "practical" (default), "paper" or "theory"; `scale` its multiplier. `corruptions` is their assumed number in
     the theory schedule: "estimated" from the weights, or fixed. Past `max_rows` observations the model is built on that many of
     them, so that a suggestion's cost stays bounded. With `recheck` a suspect that would be the best point is asked again.
@@ -81,6 +83,7 @@ def make_optimizer(
         schedule=make_schedule(schedule or "practical", horizon=horizon, scale=scale),
         corruptions=None if isinstance(corruptions, str) else corruptions,
         project=project,
+        neighbours=neighbours,
         avoid_repeats=avoid_repeats,
         recheck=recheck,
         look_again=look_again,
@@ -102,9 +105,9 @@ def make_surrogate(name: str, options: Mapping[str, Any], *, also: tuple[str, ..
 
 
 def _general_options() -> tuple[str, ...]:
-    """What a person may write for every algorithm; `dim` and `project` follow from the space."""
+    """What a person may write for every algorithm; `dim`, `project` and `neighbours` follow from the space."""
     parameters = inspect.signature(make_optimizer).parameters
-    return tuple(name for name in parameters if name not in ("name", "dim", "project", "options"))
+    return tuple(name for name in parameters if name not in ("name", "dim", "project", "neighbours", "options"))
 
 
 def _check_whole_numbers(**arguments: tuple[object, int]) -> None:

@@ -4,11 +4,12 @@ Notation (beside that of `gaussian`)
     l_i  +1 where trial i gave a useful number, -1 where it failed          z_i  l_i, standardised
     t    where the two are even, 0 in the units of z                        p    probability that a trial at x is useful
 
-    p(x) = Phi((mean(x) - t) / sqrt(variance(x) + noise))
+    p(x) = w Phi((mean(x) - t) / sqrt(variance(x) + noise)) + (1 - w) rate
 
 The process is fitted to the z_i as any other. Far from all trials p is the share of useful ones, so that nothing is presumed of
 a region that nobody has seen; the noise is at least `FORGIVING`, so that one crash among good neighbours is a mishap and several
-are a region.
+are a region. w is the probability that failures have a place at all (see `mishaps`): where they strike at random only their rate
+is known, which is the same everywhere.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from scipy.special import ndtr
 from rcgp.acquisition import Acquisition
 from rcgp.fit import Data, Hyperparameters, fit, marginal_likelihood
 from rcgp.gaussian import Array, GaussianPosterior, Mask
+from rcgp.mishaps import placed
 from rcgp.state import Scaling, SurrogateState
 
 FORGIVING = 0.1
@@ -44,6 +46,8 @@ class Feasibility:
 
     posterior: GaussianPosterior
     even: float
+    placed: float
+    rate: float
 
     @classmethod
     def learned(cls, X: Array, useful: Mask, kernel: str) -> Self:
@@ -56,21 +60,23 @@ class Feasibility:
         noise, lengthscale = max(hyper.noise, FORGIVING), np.maximum(hyper.lengthscale, COARSE)
         noises = np.full(len(kept), noise)
         posterior = GaussianPosterior.condition(X[kept], z[kept], noises, lengthscale, kernel, noise)
-        return cls(posterior, float(scaling.to_scaled(np.zeros(1))[0]))
+        even = float(scaling.to_scaled(np.zeros(1))[0])
+        return cls(posterior, even, placed(X[few], useful[few], kernel), float(useful.mean()))
 
     def probability(self, points: Array) -> Array:
         """p at `points` (`m x d`), shape `m`."""
         mean, variance = self.posterior.mean_and_variance(points)
         p: Array = ndtr((mean - self.even) / np.sqrt(variance + self.posterior.noise))
-        return p
+        return self.placed * p + (1.0 - self.placed) * self.rate
 
     def probability_and_gradient(self, points: Array) -> tuple[Array, Array]:
         """p (`m`) and its gradient (`m x d`) at `points` (`m x d`)."""
         at = self.posterior.differentiable(points)
         spread = np.sqrt(at.deviation**2 + self.posterior.noise)
         standard = (at.mean - self.even) / spread
-        density = np.exp(-0.5 * standard**2) / np.sqrt(2.0 * np.pi) / spread
-        return ndtr(standard), at.gradient(density, -density * standard * at.deviation / spread)
+        density = self.placed * np.exp(-0.5 * standard**2) / np.sqrt(2.0 * np.pi) / spread
+        p = self.placed * ndtr(standard) + (1.0 - self.placed) * self.rate
+        return p, at.gradient(density, -density * standard * at.deviation / spread)
 
 
 @dataclass(frozen=True)
@@ -121,13 +127,24 @@ class Regions:
         """Whether the next trial fills space, given which were `useful` (`n`)."""
         return self.learned and fills_space(useful)
 
+    def may_repeat(self, X: Array, useful: Mask, kernel: str) -> Mask:
+        """Which rows (`n`, boolean) of `X` (`n x d`) may be asked again: they failed once, and failures strike at random."""
+        if not self.learned or useful.all() or not useful.any() or self._model(X, useful, kernel).placed > 0.5:
+            return np.zeros(len(X), dtype=bool)
+        _, place, count = np.unique(X + 0.0, axis=0, return_inverse=True, return_counts=True)
+        return ~useful & (count[place.reshape(-1)] == 1)
+
     def within(self, acquisition: Acquisition, X: Array, y: Array, useful: Mask, state: SurrogateState) -> Acquisition:
         """The acquisition times the probability of success, given which of the rows `X` (`n x d`), `y` (`n`) were `useful`."""
         if not self.learned or useful.all():
             return acquisition
+        usual = middle(state.scaling.to_scaled(y[state.trusted & useful]))
+        return Feasible(acquisition, self._model(X, useful, acquisition.posterior.kernel), usual)
+
+    def _model(self, X: Array, useful: Mask, kernel: str) -> Feasibility:
         if self._last is None or self._last[0] != useful.tobytes():
-            self._last = useful.tobytes(), Feasibility.learned(X, useful, acquisition.posterior.kernel)
-        return Feasible(acquisition, self._last[1], middle(state.scaling.to_scaled(y[state.trusted & useful])))
+            self._last = useful.tobytes(), Feasibility.learned(X, useful, kernel)
+        return self._last[1]
 
 
 def middle(reports: Array) -> float:

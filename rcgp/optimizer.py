@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rcgp.acquisition import Acquisition, Maximizer, Projection
+from rcgp.acquisition import Acquisition, Maximizer, Neighbours, Projection
 from rcgp.bounded import BoundedSurrogate
 from rcgp.claims import second_look
 from rcgp.confidence import Schedule
@@ -46,12 +46,13 @@ class Optimizer(Learner):
         look_again: bool = False,
         regions: bool = False,
         verify: bool = False,
+        neighbours: Neighbours | None = None,
     ) -> None:
         super().__init__(
             algorithm, dim, seed=seed, n_initial=n_initial, surrogate=surrogate, regions=regions, verify=verify
         )
         self._acquisition, self._schedule, self._corruptions = acquisition, schedule, corruptions
-        self._project, self._avoid_repeats = project, avoid_repeats
+        self._project, self._neighbours, self._avoid_repeats = project, neighbours, avoid_repeats
         self._recheck, self._look_again = recheck, look_again
         self._maximizer = Maximizer(dim, seed)
 
@@ -98,7 +99,8 @@ class Optimizer(Learner):
                 shortlist,
                 self._worth(posterior.with_pending(busy), state),
                 project=self._project,
-                forbidden=np.concatenate([self._X, busy]) if self._avoid_repeats else None,
+                neighbours=self._neighbours,
+                forbidden=self._forbidden(posterior.kernel, busy),
                 pending=busy,
             )
             batch = np.concatenate([batch, x[None]])
@@ -118,12 +120,20 @@ class Optimizer(Learner):
         beside = place + np.where(place < 0.5, NUDGE, -NUDGE)
         return place if np.array_equal(self._project(beside[None])[0], place) else None
 
+    def _forbidden(self, kernel: str, waiting: Array) -> Array | None:
+        """The points (`m x d`) that are not asked: all that were, but for those that may only have had bad luck."""
+        if not self._avoid_repeats:
+            return None
+        return np.concatenate([self._X[~self._regions.may_repeat(self._X, self._useful, kernel)], waiting])
+
     def _maximize(self, state: SurrogateState, waiting: Array) -> Array:
+        posterior = self._posterior_of(state)
         return self._maximizer.maximize(
-            self._worth(self._posterior_of(state).with_pending(waiting), state),
+            self._worth(posterior.with_pending(waiting), state),
             np.random.default_rng([self.seed, 2, self.n, len(waiting)]),
             project=self._project,
-            forbidden=np.concatenate([self._X, waiting]) if self._avoid_repeats else None,
+            neighbours=self._neighbours,
+            forbidden=self._forbidden(posterior.kernel, waiting),
             pending=waiting,
         )
 

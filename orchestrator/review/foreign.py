@@ -16,6 +16,7 @@ from pandas import DataFrame, Series
 from orchestrator.errors import UserError, did_you_mean
 from orchestrator.experiments import ABOUT, PARAMETER, is_blank
 from orchestrator.review.scale import value_range
+from orchestrator.search.cube import Cube
 from orchestrator.search.dimensions import Choice, Dimension, Number
 from orchestrator.search.settings import Settings
 from orchestrator.trials import is_time_to_update
@@ -191,7 +192,7 @@ def judge_runs(frame: DataFrame, dimensions: Sequence[Dimension], sign: float) -
     if not dimensions:
         return weights, expected, None
     points = np.array([_point(row, dimensions) for row in frame.iloc[measured].to_dict(orient="records")])
-    optimizer = Settings().optimizer(points.shape[1], len(dimensions), None)
+    optimizer = Settings().optimizer(Cube.of(dimensions))
     for told, (x, y) in enumerate(zip(points, frame["value"][measured], strict=True), start=1):
         optimizer.tell(x, sign * y)
         if is_time_to_update(told):

@@ -43,8 +43,8 @@ class Memory:
         self.distributions, self.sign, self._settings = dict(distributions), sign, settings
         self.space = OptunaSpace.parse(distributions)
         self.trials = Trials(
-            partial(settings.optimizer, self.space.dim, len(self.space.parameters), self.space.project),
-            partial(settings.fallback, self.space.dim, self.space.project),
+            partial(settings.optimizer, self.space.cube),
+            partial(settings.fallback, self.space.cube),
             failure_value=settings.failure_value(sign),
             forget_after=FORGET_AFTER,
         )

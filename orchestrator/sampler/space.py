@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 
+from orchestrator.search.cube import Cube
 from orchestrator.search.dimensions import Choice, Config, Dimension, Number, is_number
 from orchestrator.trial_records import Array, Point
 
@@ -69,14 +70,18 @@ class OptunaSpace:
         return cls(tuple(Parameter.of(name, distribution) for name, distribution in distributions.items()))
 
     @cached_property
+    def cube(self) -> Cube:
+        """The parameters as coordinates."""
+        return Cube.of(parameter.dimension for parameter in self.parameters)
+
+    @property
     def dim(self) -> int:
         """The number of coordinates of the cube."""
-        return sum(parameter.dimension.width for parameter in self.parameters)
+        return self.cube.dim
 
     def project(self, points: Array) -> Array:
         """The nearest points that can be tried; `points` and the result have shape `m x dim`."""
-        parts = [parameter.dimension.project(points[:, where]) for parameter, where in self._slices()]
-        return np.concatenate(parts, axis=1)
+        return self.cube.project(points)
 
     def config(self, x: Point) -> Config:
         """The parameters at `x` by name."""
@@ -94,10 +99,7 @@ class OptunaSpace:
         return tuple(map(float, np.concatenate(parts)))
 
     def _slices(self) -> Iterator[tuple[Parameter, slice]]:
-        start = 0
-        for parameter in self.parameters:
-            yield parameter, slice(start, start + parameter.dimension.width)
-            start += parameter.dimension.width
+        return zip(self.parameters, (where for _, where in self.cube.slices()), strict=True)
 
 
 def _counted(distribution: BaseDistribution) -> bool:

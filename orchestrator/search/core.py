@@ -25,8 +25,8 @@ class Search:
     def __init__(self, space: TuneSpace, settings: Settings, sign: float) -> None:
         self.space, self._settings, self._sign = space, settings, sign
         self.trials = Trials(
-            partial(settings.optimizer, space.dim, space.cube.largest, space.project),
-            partial(settings.fallback, space.dim, space.project),
+            partial(settings.optimizer, space.cube),
+            partial(settings.fallback, space.cube),
             failure_value=settings.failure_value(sign),
             forget_after=FORGET_AFTER,
             budget=settings.max_resource,

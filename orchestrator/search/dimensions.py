@@ -49,6 +49,13 @@ class Number:
             return cast(Array, np.round(clipped, DIGITS))
         return self._locate(self._round(self._value(clipped)))
 
+    def beside(self, u: Array) -> Array:
+        """The coordinates (`k x 1`) one step up and one step down from `u` (shape `1`); none of a number without steps."""
+        if self.step is None:
+            return np.empty((0, 1))
+        values = self._round(self._value(u)) + np.array([-self.step, self.step])
+        return self._locate(values[(values >= self.low) & (values <= self.high)])[:, None]
+
     def decode(self, u: Array) -> float | int:
         """The value at coordinate `u` (shape `1`): twelve digits are enough, and people read them."""
         value = float(self._round(self._value(np.clip(u, 0.0, 1.0)))[0])
@@ -128,6 +135,10 @@ class Choice:
     def project(self, u: Array) -> Array:
         """The nearest points that can be tried; `u` and the result have shape `m x width`."""
         return self._coordinates(self.indices(u))
+
+    def beside(self, u: Array) -> Array:
+        """The coordinates (`k x width`) of all values."""
+        return self._coordinates(np.arange(len(self.values), dtype=np.intp))
 
     def decode(self, u: Array) -> Any:
         """The value at coordinates `u` (shape `width`), as Tune has it."""

@@ -1,12 +1,14 @@
 """How RCGPSearch and RCGPSampler search: their settings, checked when they are given."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, cast
 
-from orchestrator.trial_records import Array, FailureRule
+from orchestrator.search.cube import Cube
+from orchestrator.search.dimensions import Number
+from orchestrator.trial_records import FailureRule
 from rcgp import Optimizer, make_optimizer
 
 RULES = ("region", "pessimistic", "ignore")
@@ -47,22 +49,23 @@ class Settings:
             raise ValueError(
                 f"time_attr must be the name of what counts a trial's progress, or None, got {self.time_attr!r}."
             )
-        for option in ("dim", "name", "project"):
+        for option in ("dim", "name", "project", "neighbours"):
             if option in self.options:
                 raise ValueError(f"{option} is no option: it follows from the search space.")
-        self.optimizer(dim=1, parameters=1, project=None)  # a wrong option shows now, not when the fit starts
+        self.optimizer(Cube.of([Number("x", 0.0, 1.0)]))  # a wrong option shows now, not when the fit starts
 
-    def optimizer(self, dim: int, parameters: int, project: Callable[[Array], Array] | None) -> Optimizer:
+    def optimizer(self, cube: Cube) -> Optimizer:
         """A fresh optimizer; by default two initial points for each parameter, at least four. No point is tried twice but to
-        check a claim."""
-        initial = max(4, 2 * parameters) if self.n_initial is None else self.n_initial
+        check a claim, or where a crash may have been bad luck."""
+        initial = max(4, 2 * cube.largest) if self.n_initial is None else self.n_initial
         robust = self.algorithm == "a2-rcgp-ucb" and self.options.get("recipe") != "paper"
         options = {"avoid_repeats": True, "verify": robust, "regions": self.on_error == "region", **self.options}
-        return make_optimizer(self.algorithm, dim, seed=self.seed, n_initial=initial, project=project, **options)
+        options |= {"seed": self.seed, "n_initial": initial, "project": cube.project, "neighbours": cube.neighbours}
+        return make_optimizer(self.algorithm, cube.dim, **options)
 
-    def fallback(self, dim: int, project: Callable[[Array], Array]) -> Optimizer:
+    def fallback(self, cube: Cube) -> Optimizer:
         """What suggests where the model fails, and completes what a person left open: quasi-random points, none twice."""
-        return make_optimizer("random", dim, seed=self.seed, n_initial=1, project=project, avoid_repeats=True)
+        return make_optimizer("random", cube.dim, seed=self.seed, n_initial=1, project=cube.project, avoid_repeats=True)
 
     def failure_value(self, sign: float) -> FailureRule:
         """`on_error` where everything is maximised."""

@@ -8,6 +8,7 @@ import copy
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -58,7 +59,7 @@ class TuneSpace:
         paths, conditions = tuple(reading.paths), tuple(reading.conditions)
         return cls(tuple(reading.dimensions), paths, template, conditions, known)
 
-    @property
+    @cached_property
     def cube(self) -> Cube:
         """The parameters as coordinates."""
         return Cube(self.dimensions, self.conditions)
@@ -156,6 +157,7 @@ class TuneSpace:
             "paths": to_plain(list(self.paths)),
             "template": to_plain(_hollow(self.template, self._outer())),
             "conditions": [None if c is None else [c.parent, c.value] for c in self.conditions],
+            "shared": list(self.cube.shared),
         }
 
     @classmethod
@@ -165,7 +167,12 @@ class TuneSpace:
         dimensions = tuple(kinds[kind](**from_plain(fields)) for kind, fields in state["dimensions"])
         listed = state.get("conditions") or [None] * len(dimensions)  # there are old states on people's disks
         conditions = tuple(None if c is None else Condition(*c) for c in listed)
-        return cls(dimensions, tuple(from_plain(state["paths"])), from_plain(state["template"]), conditions)
+        space = cls(dimensions, tuple(from_plain(state["paths"])), from_plain(state["template"]), conditions)
+        if space.cube.shared != tuple(state.get("shared", ())):
+            name = space.cube.shared[0]
+            remedy = "begin anew, with its results in RCGPSearch.from_results"
+            raise ValueError(f"An earlier version saved this, to which {name} was another in each branch: {remedy}.")
+        return space
 
     def _by_full_name(self) -> Iterator[tuple[str, Dimension]]:
         """Every parameter by a name that tells those of different branches apart."""

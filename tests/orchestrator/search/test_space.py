@@ -64,6 +64,51 @@ def test_every_projected_point_is_a_fixed_point_and_a_round_trip() -> None:
         np.testing.assert_array_equal(space.encode(space.config(x)), x)
 
 
+BRANCHED = {
+    "lr": tune.loguniform(1e-5, 1e-1),
+    "net": tune.choice(
+        [{"depth": depth, **{f"units{i}": tune.randint(8, 64) for i in range(depth)}} for depth in (1, 2)]
+    ),
+    "other": tune.choice([{"name": "a", "x": tune.uniform(0, 1)}, {"name": "b", "x": tune.uniform(0, 2)}]),
+}
+
+
+@pytest.mark.parametrize("spec", [EVERY_KIND, BRANCHED], ids=["every kind", "branches"])
+def test_neighbours_can_be_tried_and_differ_in_one_parameter(spec: dict[str, Any]) -> None:
+    space = TuneSpace.parse(spec)
+    for x in cube_points(space, 20):
+        around, here = space.cube.neighbours(x), space.values(x)
+        np.testing.assert_array_equal(space.project(around), around)
+        for point in around:
+            there = space.values(point)
+            changed = [name for name in here.keys() & there.keys() if here[name] != there[name]]
+            branches = [name for name in changed if name in ("net", "other")]
+            assert len(branches or changed) <= 1
+    words = {str(space.values(point)) for point in around}
+    assert len(words) > 3
+
+
+def test_what_branches_have_in_common_has_the_same_coordinates() -> None:
+    space = TuneSpace.parse(BRANCHED)
+    assert space.cube.shared == ("net/units0",)
+    assert space.dim == 1 + 1 + 2 + 1 + 2  # lr, net, units0 and units1, other, an x of each range
+    points = [space.encode({"lr": 1e-3, "net": net, "other": {"name": "a", "x": 0.5}}) for net in NETS]
+    assert np.count_nonzero(points[0] != points[1]) == 2  # the branch, and the units that only one has
+    assert [space.config(point)["net"] for point in points] == NETS
+
+
+NETS = [{"depth": 1, "units0": 20}, {"depth": 2, "units0": 20, "units1": 9}]
+
+
+def test_a_state_that_kept_branches_apart_is_refused_in_one_line() -> None:
+    state = TuneSpace.parse(BRANCHED).state_dict()
+    del state["shared"]
+    with pytest.raises(
+        ValueError, match="An earlier version saved this, to which net/units0 was another in each branch"
+    ):
+        TuneSpace.from_state(state)
+
+
 def test_values_are_ones_that_tune_itself_could_draw() -> None:
     space = TuneSpace.parse(EVERY_KIND)
     configs = [space.config(x) for x in cube_points(space, 2000)]
