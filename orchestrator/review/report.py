@@ -19,13 +19,15 @@ from orchestrator.review.answer import Answer, Recommendation, best_of, conclude
 from orchestrator.review.evidence import Evidence, evidence_of
 from orchestrator.review.posterior import History, histories
 from orchestrator.review.ranking import BASELINE, figure, leaders, printable, regret_table
-from orchestrator.review.regret import REGRETS, trials_frame
+from orchestrator.review.regret import REGRETS, Bands, band_curves, trials_frame
 from orchestrator.review.reporters import Record, in_words, records
 from orchestrator.review.tables import markdown, number
 from orchestrator.review.timing import OUT_OF_TIME, sessions
 
 CAREFUL = ("a2-rcgp-ucb", "fc-rcgp-ucb", "diagnostics-gp", "student-t-ucb", BASELINE)
 """Whom to believe first where nobody knows which reports are lies: all that have a model."""
+
+CURVES = (*REGRETS, "best_so_far")
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,11 @@ class Report:
     def table(self) -> DataFrame:
         """The regrets after as many trials as the algorithms have in common."""
         return regret_table(self.frame, self.initial)
+
+    @cached_property
+    def bands(self) -> dict[str, Bands]:
+        """Mean and standard error over seeds by trial, of the regrets and the best so far."""
+        return band_curves(self.frame, self.initial, [name for name in CURVES if name in self.frame])
 
     @property
     def headline(self) -> DataFrame:
