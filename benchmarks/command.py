@@ -3,7 +3,8 @@
     python benchmarks/command.py [--campaign forrester] [--seeds 4] [--repeats 2]
 
 Both are measured in turn, by the clock and in processor time of all their processes: on a machine that others use too, the
-second says more. The bare processes ask, evaluate and tell, one per core: no journal, no Ray, no MLflow, no report.
+second says more. The bare processes ask, evaluate and tell - the same lies too - one per core: no journal, no Ray, no MLflow, no
+report.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from pathlib import Path
 
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
-from orchestrator.campaign.study import NOISE, Study, stream
+from orchestrator.campaign.study import ADVERSARY, NOISE, Study, stream
 from orchestrator.engine.events import Dated, SessionStarted, of_type
 from orchestrator.engine.history import events_of
 
@@ -31,15 +32,18 @@ SAMPLE_SECONDS, TICKS = 0.05, os.sysconf("SC_CLK_TCK")
 
 
 def loops(studies: Sequence[Study]) -> None:
-    """What nobody watches: ask, evaluate, tell."""
-    from orchestrator.engine.build import build_objective, build_optimizer
+    """What nobody watches: ask, evaluate, lie where the campaign's adversary would, tell."""
+    from orchestrator.engine.build import build_adversary, build_objective, build_optimizer
 
     for study in studies:
         objective = build_objective(study)
-        optimizer = build_optimizer(study, objective)
+        adversary, optimizer = build_adversary(study, objective), build_optimizer(study, objective)
         for number in range(study.total):
             x = optimizer.ask()
-            optimizer.tell(x, objective.evaluate(x, stream(study.seed, NOISE, number)))
+            y = float(objective.evaluate(x, stream(study.seed, NOISE, number)))
+            if number >= study.initial:
+                y = adversary.report(number - study.initial, x, y, stream(study.seed, ADVERSARY, number)).y
+            optimizer.tell(x, y)
 
 
 def bare(campaign: str, seeds: int) -> None:

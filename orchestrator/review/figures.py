@@ -65,6 +65,7 @@ def save_figures(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[
                 files.append(folder / f"{name}.{suffix}")
                 # drawn again from the same numbers, the same file: no date in it
                 figure.savefig(files[-1], metadata={"CreationDate": None} if suffix == "pdf" else None)
+                figure.set_layout_engine("none")  # it has found its places
             plt.close(figure)
     return files
 

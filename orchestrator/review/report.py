@@ -187,8 +187,8 @@ class Report:
     def _asked(self) -> list[Study]:
         """The studies whose recommendation counts: of a leader where the truth is known and all is done, else of the most
         careful algorithm that ran. Random search believes every report, and is asked last."""
-        against = set(self.headline["adversary"])
-        begun = [s for s in self.studies if s.key in set(self.frame["study"])]
+        against, there = set(self.headline["adversary"]), set(self.frame["study"].unique())
+        begun = [s for s in self.studies if s.key in there]
         begun = [s for s in begun if s.adversary.label in against] or begun
         told = self.leaders if self._truth_is_known() and not self.state else []
         leading = [s for s in begun if s.algorithm.label in told and s.algorithm.name in CAREFUL]

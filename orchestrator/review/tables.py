@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from pandas import DataFrame, Series
-from pandas.api.types import is_numeric_dtype
+from pandas.api.types import is_numeric_dtype, is_string_dtype
 
 FORMULA = ("=", "+", "-", "@")
 """How a cell begins that spreadsheets run when the file is opened, perhaps after a tab."""
@@ -33,7 +33,12 @@ def csv(table: DataFrame) -> str:
 
 
 def _harmless_cells(column: "Series[Any]") -> "Series[Any]":
-    return column if is_numeric_dtype(column) else column.map(_harmless)  # most of a long table is numbers
+    """A long table is numbers and few words, again and again: those are asked once each."""
+    if is_numeric_dtype(column) or (
+        is_string_dtype(column) and all(_harmless(w) == w for w in column.dropna().unique())
+    ):
+        return column
+    return column.map(_harmless)
 
 
 def _harmless(cell: object) -> object:
