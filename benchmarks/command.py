@@ -3,43 +3,47 @@
     python benchmarks/command.py [--campaign forrester] [--seeds 4] [--repeats 2]
 
 Both are measured in turn, by the clock and in processor time of all their processes: on a machine that others use too, the
-second says more. The bare processes ask, evaluate and tell, one per core: no journal, no Ray, no MLflow, no report.
+second says more. The bare processes ask, evaluate and tell - the same lies too - one per core: no journal, no Ray, no MLflow, no
+report.
 """
 
 import argparse
 import ctypes
 import multiprocessing
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
-from orchestrator.campaign.study import NOISE, Study, stream
+from orchestrator.campaign.study import ADVERSARY, NOISE, Study, stream
 from orchestrator.engine.events import Dated, SessionStarted, of_type
 from orchestrator.engine.history import events_of
 
 BECOME_SUBREAPER = 36
-"""Linux: processes whose parent ended are ours to wait for, and so is their processor time."""
+"""Linux: processes whose parent ended become our children."""
+SAMPLE_SECONDS, TICKS = 0.05, os.sysconf("SC_CLK_TCK")
 
 
 def loops(studies: Sequence[Study]) -> None:
-    """What nobody watches: ask, evaluate, tell."""
-    from orchestrator.engine.build import build_objective, build_optimizer
+    """What nobody watches: ask, evaluate, lie where the campaign's adversary would, tell."""
+    from orchestrator.engine.build import build_adversary, build_objective, build_optimizer
 
     for study in studies:
         objective = build_objective(study)
-        optimizer = build_optimizer(study, objective)
+        adversary, optimizer = build_adversary(study, objective), build_optimizer(study, objective)
         for number in range(study.total):
             x = optimizer.ask()
-            optimizer.tell(x, objective.evaluate(x, stream(study.seed, NOISE, number)))
+            y = float(objective.evaluate(x, stream(study.seed, NOISE, number)))
+            if number >= study.initial:
+                y = adversary.report(number - study.initial, x, y, stream(study.seed, ADVERSARY, number)).y
+            optimizer.tell(x, y)
 
 
 def bare(campaign: str, seeds: int) -> None:
@@ -55,17 +59,51 @@ def bare(campaign: str, seeds: int) -> None:
 
 
 def measured(command: Sequence[str]) -> tuple[float, float]:
-    """Seconds until the prompt is back, and processor seconds of all that the command started."""
-    before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    wall = time.perf_counter() - begin
-    while True:  # who outlives the command
-        try:
-            os.wait()
-        except ChildProcessError:
-            break
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    """Seconds until the prompt is back, and processor seconds of all that the command started, until the last of it is gone.
+
+    Read from /proc all the time: Ray's raylet ignores the end of its workers, and what they took is then in nobody's sum.
+    """
+    begin, wall, spent = time.perf_counter(), 0.0, dict[tuple[int, int], float]()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    while found := descendants(os.getpid()):
+        spent |= found
+        if not wall and process.poll() is not None:
+            wall = time.perf_counter() - begin
+        if wall:
+            _reap()
+        time.sleep(SAMPLE_SECONDS)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command)
+    return wall, sum(spent.values())
+
+
+def descendants(root: int) -> dict[tuple[int, int], float]:
+    """Processor seconds so far of the processes below `root`, by their number and the tick they began at."""
+    parents, seconds = dict[int, int](), dict[int, tuple[int, float]]()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue  # it ended since
+            parents[int(entry.name)] = int(fields[1])
+            seconds[int(entry.name)] = int(fields[19]), (int(fields[11]) + int(fields[12])) / TICKS
+    below = {pid for pid in parents if root in _ancestors(pid, parents)}
+    return {(pid, seconds[pid][0]): seconds[pid][1] for pid in below}
+
+
+def _ancestors(pid: int, parents: dict[int, int]) -> Iterator[int]:
+    while pid := parents.get(pid, 0):
+        yield pid
+
+
+def _reap() -> None:
+    """Let those go that outlived the command and have ended since: they are our children now."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        return
 
 
 def start_up(run: Run) -> tuple[float, int]:
@@ -81,8 +119,11 @@ def start_up(run: Run) -> tuple[float, int]:
 
 def compare(folder: Path, campaign: str, seeds: int, repeats: int) -> None:
     """Print both, the best of `repeats` each."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(BECOME_SUBREAPER, 1, 0, 0, 0)
+    if sys.platform != "linux":
+        raise SystemExit(
+            f"processor time of processes is read from /proc, which {sys.platform} has not: run this on Linux."
+        )
+    ctypes.CDLL(None).prctl(BECOME_SUBREAPER, 1, 0, 0, 0)
     alone = [sys.executable, __file__, "--bare", "--campaign", campaign, "--seeds", str(seeds)]
     whole = [sys.executable, "-m", "orchestrator.cli", "run", campaign, "--seeds", str(seeds), "--root", str(folder)]
     found: list[tuple[tuple[float, float], tuple[float, float]]] = []

@@ -17,6 +17,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Self
 
 import numpy as np
@@ -29,6 +30,7 @@ from rcgp.gaussian import (
     NotPositiveDefiniteError,
     Rows,
     cholesky,
+    diagonal_of,
     inverse_from,
     latent_variance,
     squared_distance,
@@ -132,7 +134,9 @@ def leave_one_out_score(power: float) -> Score:
         by_diagonal = -(by_residual * alpha + by_variance) / diagonal**2
         pulled = solved.B @ (by_residual / diagonal)
         outer = np.outer(alpha, pulled)
-        M = 0.5 * (outer + outer.T) + (solved.B * by_diagonal) @ solved.B
+        M = outer + outer.T
+        M *= 0.5
+        M += (solved.B * by_diagonal) @ solved.B
         explicit = data.target_shift @ (by_residual - pulled) + by_variance @ (1.0 - data.noise_inflation)
         return _Slope(value, M, noise * float(explicit))
 
@@ -147,7 +151,10 @@ def marginal_likelihood(solved: _Solved, data: Data, noise: float) -> _Slope:
         - float(np.log(solved.L.diagonal()).sum())
         - 0.5 * len(data.z) * math.log(2 * np.pi)
     )
-    return _Slope(value, 0.5 * (solved.B - np.outer(alpha, alpha)), 0.0)
+    M = np.outer(alpha, alpha)
+    np.subtract(solved.B, M, out=M)
+    M *= 0.5
+    return _Slope(value, M, 0.0)
 
 
 def student_t_likelihood(nu: float) -> Score:
@@ -169,26 +176,33 @@ def objective_and_gradient(theta: Array, data: Data, kernel: str, score: Score) 
     gram, slope = KERNELS[kernel](squared_distance(data.X, data.X, lengthscale))
     targets, noises = pseudo_data(data.z, noise + data.own_noise, data.noise_inflation, data.target_shift)
     A = gram.copy()
-    A[np.diag_indices(len(A))] = 1.0 + noises
+    diagonal_of(A)[:] = 1.0 + noises
     lower = cholesky(A)
     result = score(_Solved(gram, lower, inverse_from(lower), targets), data, noise)
     # dK/d log ell_k = h (x_k - x'_k)^2 / ell_k^2, summed against M without an n x n x d array
-    G = result.M * slope
+    G = result.M
+    by_noise = result.noise_slope - noise * float(G.diagonal() @ data.noise_inflation)
+    G *= slope
     centred = data.X - 0.5
     spread = 2.0 * (G.sum(axis=1) @ centred**2 - np.einsum("ik,ik->k", centred, G @ centred)) / lengthscale**2
-    by_noise = result.noise_slope - noise * float(result.M.diagonal() @ data.noise_inflation)
     prior, prior_gradient = log_prior(theta)
     return result.value + prior, np.append(-spread, by_noise) + prior_gradient
 
 
 def log_prior(theta: Array) -> tuple[float, Array]:
     """Log density of the log-normal priors (on the length-scales and on sigma^2) and its gradient in theta."""
-    dim = len(theta) - 1
+    mean, deviation, log_deviation = _priors(len(theta) - 1)
+    standard = (theta - mean) / deviation
+    value = float(np.sum(-theta - log_deviation - 0.5 * math.log(2 * np.pi) - 0.5 * standard**2))
+    return value, -1.0 - standard / deviation
+
+
+@cache
+def _priors(dim: int) -> tuple[Array, Array, Array]:
+    """Mean, deviation and its logarithm of the priors on theta, `d + 1` each."""
     mean = np.append(np.full(dim, lengthscale_prior_mean(dim)), NOISE_PRIOR[0])
     deviation = np.append(np.full(dim, LENGTHSCALE_PRIOR_DEVIATION), NOISE_PRIOR[1])
-    standard = (theta - mean) / deviation
-    value = float(np.sum(-theta - np.log(deviation) - 0.5 * math.log(2 * np.pi) - 0.5 * standard**2))
-    return value, -1.0 - standard / deviation
+    return mean, deviation, np.log(deviation)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from orchestrator.campaign.runs import Run, storage_root
 from orchestrator.review.figures import curves_figure, known_regrets, save_figures
 from orchestrator.review.forensics import forensics_table
 from orchestrator.review.ranking import printable, regret_table
-from orchestrator.review.regret import trials_frame
+from orchestrator.review.regret import band_curves, trials_frame
 from orchestrator.review.tables import markdown
 
 HERE = Path(__file__).parent
@@ -38,7 +38,8 @@ def draw(folder: Path) -> None:
     frame = pd.read_csv(folder / "curves.csv.gz")
     frame["study"] = frame.groupby(["adversary", "algorithm", "seed"]).ngroup()
     first = int(frame["number"].min())
-    save_figures(((name, curves_figure(frame, first, known_regrets(frame))) for name in ("regret",)), folder)
+    shown = known_regrets(frame)
+    save_figures(iter([("regret", curves_figure(band_curves(frame, first, list(shown)), shown))]), folder)
     table = markdown(printable(regret_table(frame, first)))
     (folder / "regret.md").write_text(table + "\n")
     print(f"\n{folder.name}\n\n{table}")

@@ -60,8 +60,10 @@ def evidence_of(run: Run, study: Study, frame: DataFrame) -> list[Evidence]:
     seen, ruled, end = observations(events), rulings(events), ending(events)
     expected = {} if end is None else end.expected
     deviation = {} if end is None else end.deviations
-    rows = frame[frame["study"] == study.key].set_index("number")
     shown = [o for o in seen if (o.weight < SUSPECT_WEIGHT and not o.failed) or o.number in ruled]
+    if not shown:
+        return []
+    rows = frame[frame["study"] == study.key].set_index("number")
     return [
         _evidence(study, o, _parameters(rows, o.number), expected.get(o.number), deviation.get(o.number), seen, ruled)
         for o in sorted(shown, key=lambda o: o.weight)

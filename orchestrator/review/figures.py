@@ -1,7 +1,7 @@
 """Figures for paper: PNG and PDF, colour-blind safe, told apart in grey by their dashes. Trials are numbered from 0."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,7 @@ from pandas import DataFrame
 
 from orchestrator.review.axes import labels, scale_of, ticks
 from orchestrator.review.posterior import History
-from orchestrator.review.regret import REGRETS, band_curves
+from orchestrator.review.regret import REGRETS, Bands
 from orchestrator.review.report import Report
 from orchestrator.review.scale import drawable, value_range
 from rcgp import SUSPECT_WEIGHT
@@ -65,15 +65,16 @@ def save_figures(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[
                 files.append(folder / f"{name}.{suffix}")
                 # drawn again from the same numbers, the same file: no date in it
                 figure.savefig(files[-1], metadata={"CreationDate": None} if suffix == "pdf" else None)
+                figure.set_layout_engine("none")  # it has found its places
             plt.close(figure)
     return files
 
 
 def _figures(report: Report) -> "Iterator[tuple[str, Figure]]":
     if not report.table.empty:
-        yield "regret", curves_figure(report.frame, report.initial, known_regrets(report.frame))
+        yield "regret", curves_figure(report.bands, known_regrets(report.frame))
         if report.objective.optimum is None:
-            yield "learning", curves_figure(report.frame, report.initial, LEARNING)
+            yield "learning", curves_figure(report.bands, LEARNING)
     if report.histories:
         yield "posterior", _posterior_figure(report.histories)
 
@@ -88,8 +89,8 @@ def known_regrets(frame: DataFrame) -> dict[str, str]:
     return {name: REGRETS[name] for name in ("cumulative_regret", second)}
 
 
-def curves_figure(frame: DataFrame, initial: int, columns: dict[str, str]) -> "Figure":
-    """One panel for each column of the trials after the `initial` ones: mean and one standard error over seeds."""
+def curves_figure(bands: Mapping[str, Bands], columns: dict[str, str]) -> "Figure":
+    """One panel for each column of the trials after the initial ones: mean and one standard error over seeds."""
     from matplotlib import pyplot as plt
 
     figure, panels = plt.subplots(
@@ -97,7 +98,7 @@ def curves_figure(frame: DataFrame, initial: int, columns: dict[str, str]) -> "F
     )
     axes = panels[0]
     for axis, (column, name) in zip(axes, columns.items(), strict=True):
-        _draw_bands(axis, frame, initial, column)
+        _draw_bands(axis, bands[column])
         axis.set(xlabel="trial", ylabel=name)
     handles, labels = axes[0].get_legend_handles_labels()
     if labels:  # none while only initial trials are back
@@ -111,8 +112,8 @@ def _even(labels: int, most: int) -> int:
     return math.ceil(labels / math.ceil(labels / most))
 
 
-def _draw_bands(axis: "Axes", frame: DataFrame, initial: int, column: str) -> None:
-    for i, (label, band) in enumerate(band_curves(frame, initial, column)):
+def _draw_bands(axis: "Axes", bands: Bands) -> None:
+    for i, (label, band) in enumerate(bands):
         numbers, color = band.index.to_numpy(), PALETTE[i % len(PALETTE)]
         mean, low, high = (drawable(band[name].to_numpy()) for name in ("mean", "low", "high"))
         axis.plot(numbers, mean, label=label, color=color, linestyle=DASHES[i % len(DASHES)], linewidth=1.4)

@@ -20,7 +20,6 @@ from orchestrator.review.forensics import VERDICTS, forensics, forensics_table
 from orchestrator.review.parameters import importance
 from orchestrator.review.posterior import History
 from orchestrator.review.ranking import BASELINE, printable
-from orchestrator.review.regret import band_curves
 from orchestrator.review.report import Report
 from orchestrator.review.scale import Array, short, value_range
 from orchestrator.review.tables import csv, latex, markdown
@@ -57,7 +56,7 @@ def page_data(report: Report, film: Film | None = None) -> Data:
         "state": report.state,
         "answer": None if report.answer is None else _answer(report, report.answer),
         "cards": _cards(report),
-        "series": [label for label, _ in band_curves(report.frame, report.initial, "cumulative_regret")],
+        "series": [label for label, _ in report.bands["cumulative_regret"]],
         "regret": None if report.table.empty else _regret(report),
         "final": None if report.table.empty else _final(report),
         "forensics": _forensics(report.frame),
@@ -185,7 +184,7 @@ def _chart(report: Report, name: str) -> Data:
     curves = [
         {"label": label, "x": band.index.tolist()}
         | {column: short(band[column]) for column in ("mean", "low", "high", "sem")}
-        for label, band in band_curves(report.frame, report.initial, name)
+        for label, band in report.bands[name]
     ]
     return {"title": title, "axis": axis, "curves": curves}
 

@@ -1,6 +1,6 @@
 """The trials of a run as a table, and their regret. Regret is always counted on the true value."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -145,13 +145,24 @@ def most_in_common(depth: "pd.Series[int]") -> tuple[int, list[int]]:
     return trials, reached.get(trials, [])
 
 
-def band_curves(frame: DataFrame, initial: int, column: str) -> Iterator[tuple[str, DataFrame]]:
-    """Mean and standard error over seeds by trial, for each algorithm (and adversary, where there are several)."""
+Bands = list[tuple[str, DataFrame]]
+"""A label and its curve by trial: mean, standard error, and one of it to either side."""
+
+
+def band_curves(frame: DataFrame, initial: int, columns: Sequence[str]) -> dict[str, Bands]:
+    """Mean and standard error over seeds by trial, of several columns: a label and a band for each algorithm and adversary."""
+    found: dict[str, Bands] = {column: [] for column in columns}
     several = frame["adversary"].nunique() > 1
+    by_algorithm = frame.groupby(["adversary", "algorithm"], sort=False)
     for (adversary, algorithm), depth in depths(frame, initial).groupby(["adversary", "algorithm"], sort=False):
         trials, seeds = most_in_common(depth.set_index("seed")["trials"])
-        mine = frame[(frame["adversary"] == adversary) & (frame["algorithm"] == algorithm) & frame["seed"].isin(seeds)]
-        shown = mine[mine["number"].between(initial, initial + trials - 1)]
-        curve = shown.groupby("number")[column].agg(["mean", "sem"]).fillna({"sem": 0.0})
-        band = curve.assign(low=curve["mean"] - curve["sem"], high=curve["mean"] + curve["sem"])
-        yield (f"{algorithm} ({adversary})" if several else str(algorithm)), band
+        mine = by_algorithm.get_group((adversary, algorithm))
+        shown = mine[mine["seed"].isin(seeds) & mine["number"].between(initial, initial + trials - 1)]
+        numbers, label = shown.groupby("number"), f"{algorithm} ({adversary})" if several else str(algorithm)
+        for column in columns:
+            found[column].append((label, _band(numbers[column].mean(), numbers[column].sem().fillna(0.0))))
+    return found
+
+
+def _band(mean: "pd.Series[float]", sem: "pd.Series[float]") -> DataFrame:
+    return DataFrame({"mean": mean, "sem": sem, "low": mean - sem, "high": mean + sem})

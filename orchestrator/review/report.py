@@ -19,13 +19,15 @@ from orchestrator.review.answer import Answer, Recommendation, best_of, conclude
 from orchestrator.review.evidence import Evidence, evidence_of
 from orchestrator.review.posterior import History, histories
 from orchestrator.review.ranking import BASELINE, figure, leaders, printable, regret_table
-from orchestrator.review.regret import REGRETS, trials_frame
+from orchestrator.review.regret import REGRETS, Bands, band_curves, trials_frame
 from orchestrator.review.reporters import Record, in_words, records
 from orchestrator.review.tables import markdown, number
 from orchestrator.review.timing import OUT_OF_TIME, sessions
 
 CAREFUL = ("a2-rcgp-ucb", "fc-rcgp-ucb", "diagnostics-gp", "student-t-ucb", BASELINE)
 """Whom to believe first where nobody knows which reports are lies: all that have a model."""
+
+CURVES = (*REGRETS, "best_so_far")
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,11 @@ class Report:
     def table(self) -> DataFrame:
         """The regrets after as many trials as the algorithms have in common."""
         return regret_table(self.frame, self.initial)
+
+    @cached_property
+    def bands(self) -> dict[str, Bands]:
+        """Mean and standard error over seeds by trial, of the regrets and the best so far."""
+        return band_curves(self.frame, self.initial, [name for name in CURVES if name in self.frame])
 
     @property
     def headline(self) -> DataFrame:
@@ -180,8 +187,8 @@ class Report:
     def _asked(self) -> list[Study]:
         """The studies whose recommendation counts: of a leader where the truth is known and all is done, else of the most
         careful algorithm that ran. Random search believes every report, and is asked last."""
-        against = set(self.headline["adversary"])
-        begun = [s for s in self.studies if s.key in set(self.frame["study"])]
+        against, there = set(self.headline["adversary"]), set(self.frame["study"].unique())
+        begun = [s for s in self.studies if s.key in there]
         begun = [s for s in begun if s.adversary.label in against] or begun
         told = self.leaders if self._truth_is_known() and not self.state else []
         leading = [s for s in begun if s.algorithm.label in told and s.algorithm.name in CAREFUL]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from pandas import DataFrame
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from rcgp import SUSPECT_WEIGHT
 
@@ -31,7 +31,7 @@ class Record:
     @property
     def interval(self) -> tuple[float, float]:
         """Where its share of suspects lies in the long run."""
-        low, high = beta.ppf([0.025, 0.975], self.suspects + 0.5, self.trials - self.suspects + 0.5)
+        low, high = betaincinv(self.suspects + 0.5, self.trials - self.suspects + 0.5, [0.025, 0.975])
         return float(low), float(high)
 
 

@@ -1,8 +1,10 @@
 """Numbers and tables as text."""
 
 import math
+from typing import Any
 
-from pandas import DataFrame
+from pandas import DataFrame, Series
+from pandas.api.types import is_numeric_dtype, is_string_dtype
 
 FORMULA = ("=", "+", "-", "@")
 """How a cell begins that spreadsheets run when the file is opened, perhaps after a tab."""
@@ -27,7 +29,16 @@ def latex(table: DataFrame) -> str:
 
 def csv(table: DataFrame) -> str:
     """A table as CSV in which no text - a cell or a heading - is a formula to a spreadsheet."""
-    return table.map(_harmless).rename(columns=_harmless).to_csv(index=False)
+    return table.apply(_harmless_cells).rename(columns=_harmless).to_csv(index=False)
+
+
+def _harmless_cells(column: "Series[Any]") -> "Series[Any]":
+    """A long table is numbers and few words, again and again: those are asked once each."""
+    if is_numeric_dtype(column) or (
+        is_string_dtype(column) and all(_harmless(w) == w for w in column.dropna().unique())
+    ):
+        return column
+    return column.map(_harmless)
 
 
 def _harmless(cell: object) -> object:

@@ -56,8 +56,11 @@ def _plotly() -> str:
 
 
 def _packed(text: str) -> str:
-    """A text as the browser unpacks it: a fifth as long, and nothing in it can end the element that holds it."""
-    return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
+    """A text as the browser unpacks it: a fifth as long, and nothing in it can end the element that holds it.
+
+    Level 6: the highest takes twice as long and saves one part in a hundred.
+    """
+    return base64.b64encode(gzip.compress(text.encode(), 6, mtime=0)).decode()
 
 
 def data_of(page: str) -> Data:

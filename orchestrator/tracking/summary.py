@@ -101,8 +101,7 @@ class Summary:
 def mean_entries(rows: DataFrame) -> Iterator[Entry]:
     """Mean and one standard error to either side, by trial, of the studies of one algorithm under one adversary."""
     at = entries.milliseconds(rows["at"].max())
-    for name in MEANS:
-        ((_, band),) = band_curves(rows, 0, name)
+    for name, ((_, band),) in band_curves(rows, 0, MEANS).items():
         curves = {name: band["mean"]}
         if rows["seed"].nunique() > 1:
             curves |= {f"{name}_low": band["low"], f"{name}_high": band["high"]}

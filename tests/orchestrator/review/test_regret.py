@@ -112,7 +112,7 @@ def test_the_largest_comparison_wins(depth: dict[int, int], trials: int, seeds: 
 
 
 def test_a_mean_curve_ends_where_its_seeds_end() -> None:
-    ((label, curve),) = band_curves(trials({0: 10, 1: 10, 2: 2}), 2, "cumulative_regret")
+    ((label, curve),) = band_curves(trials({0: 10, 1: 10, 2: 2}), 2, ["cumulative_regret"])["cumulative_regret"]
     assert label == "a2"
     assert curve.index.tolist() == list(range(2, 12)), "numbered as the trials are, without the initial ones"
     assert curve["mean"].tolist() == [float(n) for n in range(2, 12)]
