@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.errors import UserError, host_error
-from orchestrator.terminal import plain, print_error, print_frame, print_table
+from orchestrator.terminal import counted, plain, print_error, print_frame, print_table
 
 if TYPE_CHECKING:
     from orchestrator.campaign.campaign import Campaign
@@ -150,15 +150,16 @@ def list_runs(root: Root = None) -> None:
 def _listed(where: Path, name: str) -> list[str]:
     """A run in one row; one that cannot be read says why and hides no other."""
     from orchestrator.campaign.runs import Run
-    from orchestrator.engine.history import observations_of, unfinished
+    from orchestrator.engine.history import events_of, observations, planned, unfinished
 
     try:
         run = Run.open(where, name)
-        done, left = sum(len(observations_of(run, s)) for s in run.studies), len(unfinished(run))
+        found, left = [(study, events_of(run, study)) for study in run.studies], len(unfinished(run))
     except UserError as refusal:
         return [name, "-", "-", "-", str(refusal)]
+    trials = f"{sum(len(observations(e)) for _, e in found)}/{sum(planned(s, e) for s, e in found)}"
     state = "complete" if not left else f"{len(run.studies) - left} of {len(run.studies)} studies"
-    return [name, run.campaign.name, str(len(run.studies)), f"{done}/{sum(s.total for s in run.studies)}", state]
+    return [name, run.campaign.name, str(len(run.studies)), trials, state]
 
 
 @app.command()
@@ -316,7 +317,7 @@ def check(
 
 def _print_plan(campaign: "Campaign") -> None:
     rows = [[s.key, str(s.total), str(s.workers)] for s in campaign.studies()]
-    print_table(f"{campaign.name}: {len(rows)} studies", ["study", "trials", "workers"], rows)
+    print_table(f"{campaign.name}: {counted(len(rows), 'study', 'studies')}", ["study", "trials", "workers"], rows)
 
 
 def main() -> None:

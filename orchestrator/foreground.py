@@ -19,7 +19,7 @@ from orchestrator.review.live import LiveServer
 from orchestrator.review.progress import progress
 from orchestrator.review.report import Report, answer_of
 from orchestrator.session import conduct
-from orchestrator.terminal import plain, print_error, print_frame
+from orchestrator.terminal import counted, plain, print_error, print_frame
 from orchestrator.tracking.follower import Follower
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Foreground:
 
     def execute(self, started: float) -> int:
         """Run, report, and say how to resume when something stopped it; returns the exit code."""
-        typer.echo(f"{self.run.name}: {len(self.run.studies)} studies in {self.run.folder}")
+        typer.echo(f"{self.run.name}: {counted(len(self.run.studies), 'study', 'studies')} in {self.run.folder}")
         signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             outcome, follower = conduct(

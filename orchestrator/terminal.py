@@ -24,6 +24,11 @@ def plain(text: str) -> str:
     return "".join(c if c.isprintable() else " " for c in text)
 
 
+def counted(count: int, one: str, several: str) -> str:
+    """So many of something, in words that agree."""
+    return f"{count} {one if count == 1 else several}"
+
+
 def print_error(message: str) -> None:
     """One line on standard error, whatever an exception or a file's name brought along."""
     print(f"error: {plain(message)}", file=sys.stderr, flush=True)

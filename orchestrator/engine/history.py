@@ -18,7 +18,7 @@ from orchestrator.engine.events import (
     Weighing,
     of_type,
 )
-from orchestrator.engine.journal import read
+from orchestrator.engine.journal import only_requests, read
 from orchestrator.engine.requests import Request
 
 KEPT = 64
@@ -51,11 +51,17 @@ def unfinished(run: Run) -> list[Study]:
     return [study for study, events in found if not is_ended(events) or unheard(run, study, events)]
 
 
+def planned(study: Study, events: Iterable[Event]) -> int:
+    """The trials of a study: those of its plan, and what people asked for on top of it."""
+    return study.total + sum(request.extra for request in only_requests(events))
+
+
 @dataclass(frozen=True)
 class Summary:
     """How far a study is, in a few figures."""
 
     done: int
+    total: int
     failed: int
     corrupted: int
     suspects: int
@@ -70,6 +76,7 @@ def summary(run: Run, study: Study) -> Summary:
     settled = observations(events)
     return Summary(
         done=len(settled),
+        total=planned(study, events),
         failed=sum(o.failed for o in settled),
         corrupted=len({e.number for e in events if isinstance(e, AdversaryReported) and e.corrupted}),
         suspects=sum(o.weight < SUSPECT_WEIGHT for o in settled),

@@ -45,12 +45,11 @@ class Repeats:
     def take(self, request: Request) -> None:
         """Learn what was asked."""
         self._heard.add(request.id)
+        self.extra += request.extra
         if isinstance(request, ConfirmationAsked):
             self._confirmations, self.candidates = self._confirmations + request.trials, request.candidates
-            self.extra += request.trials
         elif request.ruling == "again":
             self._again.append(request.number)
-            self.extra += 1
 
     def settle(self, replicate_of: int | None) -> None:
         """A repetition of that trial was started."""

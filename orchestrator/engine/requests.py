@@ -32,6 +32,11 @@ class Ruling:
     at: float
     id: str = field(default_factory=_new_id)
 
+    @property
+    def extra(self) -> int:
+        """The trials it adds to the plan."""
+        return int(self.ruling == "again")
+
     def to_json(self) -> Json:
         """Its members as strict JSON."""
         return dict(vars(self))
@@ -54,6 +59,11 @@ class ConfirmationAsked:
     author: str
     at: float
     id: str = field(default_factory=_new_id)
+
+    @property
+    def extra(self) -> int:
+        """The trials it adds to the plan."""
+        return self.trials
 
     def to_json(self) -> Json:
         """Its members as strict JSON."""

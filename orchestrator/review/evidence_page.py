@@ -44,7 +44,7 @@ def _suspect(report: Report, e: Evidence) -> Data:
     record = next((r for r in report.reporters if r.reporter == e.reporter), None)
     lines = [("reported", _figure(e.reported)), ("others expect", _expected(e)), ("weight", _figure(e.weight))]
     if e.reporter:
-        theirs = "" if record is None else f" ({record.suspects} of its {record.trials} reports are suspects)"
+        theirs = "" if record is None else f" (suspects there: {record.suspects} of {record.trials} reports)"
         lines.append(("reporter", f"{e.reporter}{theirs}"))
     lines.append(("parameters", ", ".join(f"{name} = {_figure(value)}" for name, value in e.parameters.items())))
     lines += [("run again", f"trial {r['trial']}: {_figure(r['reported'])}{_on(r['reporter'])}") for r in e.replicates]
@@ -52,8 +52,14 @@ def _suspect(report: Report, e: Evidence) -> Data:
         why = f", because {e.ruling['because']}" if e.ruling["because"] else ""
         lines.append(("ruling", f"{e.ruling['ruling']}, by {e.ruling['author']}{why}"))
     curve = [[step, value if math.isfinite(value) else None] for step, value in e.curve]
-    title = f"{e.study}, trial {e.trial}"
-    return {"title": title, "study": e.study, "trial": e.trial, "lines": lines, "curve": curve}
+    return {"title": _title(e), "study": e.study, "trial": e.trial, "lines": lines, "curve": curve}
+
+
+def _title(e: Evidence) -> str:
+    """A suspect in a line, so that a list of them can be read without opening any."""
+    expected = "" if e.expected is None else f", others expect {_figure(e.expected)}"
+    ruled = "" if e.ruling is None else f", ruled {e.ruling['ruling']}"
+    return f"{e.study}, trial {e.trial}: reported {_figure(e.reported)}{_on(e.reporter)}{expected}{ruled}"
 
 
 def _on(reporter: str) -> str:

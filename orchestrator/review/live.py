@@ -7,7 +7,7 @@ from threading import Lock
 from urllib.parse import parse_qs, urlsplit
 
 from orchestrator.campaign.runs import Run
-from orchestrator.campaign.study import Study
+from orchestrator.engine.history import events_of, planned
 from orchestrator.errors import UserError
 from orchestrator.review.page import empty_data, page_data
 from orchestrator.review.report import Report
@@ -49,15 +49,17 @@ class LiveReport:
 def progress(report: Report, run: Run) -> Data:
     """How far each study is, and how long the rest may take."""
     counts = {} if report.frame.empty else report.frame["study"].value_counts().to_dict()
-    studies = [_far(study, int(counts.get(study.key, 0))) for study in run.studies]
+    studies = [
+        _far(study.key, int(counts.get(study.key, 0)), planned(study, events_of(run, study))) for study in run.studies
+    ]
     left = seconds_left(report, run)
     pace = "" if left is None else f", about {left:.0f} s left" if left < 120 else f", about {left / 60:.0f} min left"
     return {"text": f"{report.done:,} of {report.total:,} trials{pace}.", "studies": studies}
 
 
-def _far(study: Study, done: int) -> Data:
-    state = "waiting" if not done else "running" if done < study.total else "complete"
-    return {"study": study.key, "done": done, "total": study.total, "state": state}
+def _far(key: str, done: int, total: int) -> Data:
+    state = "waiting" if not done else "running" if done < total else "complete"
+    return {"study": key, "done": done, "total": total, "state": state}
 
 
 def seconds_left(report: Report, run: Run) -> float | None:

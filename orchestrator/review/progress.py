@@ -21,6 +21,7 @@ from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.events import AdversaryReported, Event, Observation, Weighing
 from orchestrator.engine.history import is_ended
+from orchestrator.engine.requests import Request
 from rcgp import SUSPECT_WEIGHT
 
 MANY = 12
@@ -45,6 +46,8 @@ class StudyProgress:
         if isinstance(event, Observation):
             self.done += 1
             self.best = max(self.best, event.value)  # max keeps its first argument before a NaN
+        if isinstance(event, Request):
+            self.total += event.extra
         self.corrupted += isinstance(event, AdversaryReported) and event.corrupted
 
     @property
@@ -84,13 +87,16 @@ class Bars:
 
     def on_events(self, study: Study, events: Sequence[Event]) -> None:
         """Move the bars."""
-        mine = self._studies[study.key]
-        before = mine.done
+        mine, all_of_them = self._studies[study.key], list(self._studies.values())
         for event in events:
             mine.take(event)
-        self._bars.update(self._all, advance=mine.done - before, note=note(list(self._studies.values())))
+        self._move(self._all, all_of_them)
         if study.key in self._each:
-            self._bars.update(self._each[study.key], completed=mine.done, note=note([mine]))
+            self._move(self._each[study.key], [mine])
+
+    def _move(self, bar: TaskID, studies: Sequence[StudyProgress]) -> None:
+        done, total = sum(s.done for s in studies), sum(s.total for s in studies)
+        self._bars.update(bar, completed=done, total=total, note=note(studies))
 
     def close(self) -> None:
         """Leave the bars as they are."""

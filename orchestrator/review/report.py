@@ -14,7 +14,7 @@ from orchestrator.campaign.campaign import Campaign, Confirmation, Limits, Resou
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.history import Summary, summary
+from orchestrator.engine.history import Summary, events_of, planned, summary
 from orchestrator.review.answer import Answer, Recommendation, best_of, concluded, recommend
 from orchestrator.review.evidence import Evidence, evidence_of
 from orchestrator.review.posterior import History, histories
@@ -107,10 +107,11 @@ class Report:
         """Trials that came back."""
         return len(self.frame)
 
-    @property
+    @cached_property
     def total(self) -> int:
         """Trials that were to be made."""
-        return sum(study.total for study in self.studies)
+        run = self.run
+        return sum(study.total if run is None else planned(study, events_of(run, study)) for study in self.studies)
 
     @property
     def state(self) -> str:
@@ -253,7 +254,7 @@ def _reached(counts: "Series[int]", most: int) -> str:
     """How many, and of how many where some are missing."""
     low, high = int(counts.min()), int(counts.max())
     reached = str(low) if low == high else f"{low} to {high}"
-    return reached if low == most else f"{reached} of {most}"
+    return reached if low >= most else f"{reached} of {most}"
 
 
 def _regret(row: Mapping[Hashable, Any]) -> str:
@@ -286,4 +287,4 @@ def _study_row(study: Study, figures: Summary, mine: DataFrame) -> dict[str, obj
     titles = {"best_so_far": "best"} | REGRETS
     last = {title: number(mine[name].iloc[-1]) if len(mine) else "-" for name, title in titles.items() if name in mine}
     counted = {name: getattr(figures, name) for name in ("suspects", "corrupted", "failed", "fallbacks")}
-    return {"study": study.key, "trials": f"{figures.done}/{study.total}"} | last | counted
+    return {"study": study.key, "trials": f"{figures.done}/{figures.total}"} | last | counted

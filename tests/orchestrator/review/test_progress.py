@@ -7,6 +7,8 @@ from rich.console import Console
 from small_runs import finished
 
 from orchestrator.engine.history import events_of
+from orchestrator.engine.runner import execute
+from orchestrator.engine.verdicts import confirm, rule
 from orchestrator.review.progress import Bars, Lines, StudyProgress, note
 from orchestrator.review.report import Report
 from rcgp import SUSPECT_WEIGHT
@@ -21,6 +23,23 @@ def test_suspects_and_lies_are_counted_as_in_the_report(tmp_path: Path) -> None:
     assert (far.done, far.corrupted) == (12, frame["corrupted"].sum())
     assert far.suspects == (frame["weight"] < SUSPECT_WEIGHT).sum() > 0
     assert note([far]) == f"best {frame['value'].max():.4g}, {far.suspects} suspect, {far.corrupted} corrupted"
+
+
+def test_trials_asked_for_on_top_of_the_plan_belong_to_the_total(tmp_path: Path) -> None:
+    run = finished(tmp_path, algorithms=["random"], seeds=1)
+    (study,) = run.studies
+    rule(run, study, 3, "again")
+    rule(run, study, 4, "lie")
+    confirm(run, study, trials=2, candidates=1)
+    for view in (Lines, Bars):
+        out = StringIO()
+        shown = view(run, Console(file=out, force_terminal=view is Bars, width=200))
+        execute(run, ray=False, listeners=[shown])
+        shown.close()
+        assert "15/15" in out.getvalue()
+    assert Report.of(run).by_study()["trials"].tolist() == ["15/15"]
+    assert Report.of(run).state == ""
+    assert Report.of(run).caption == "Regret after 11 trials, one seed"
 
 
 def test_square_brackets_are_printed_and_not_read(tmp_path: Path) -> None:
