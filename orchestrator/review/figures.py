@@ -1,7 +1,7 @@
 """Figures for paper: PNG and PDF, colour-blind safe, told apart in grey by their dashes. Trials are numbered from 0."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from orchestrator.review.axes import labels, scale_of, ticks
 from orchestrator.review.posterior import History
 from orchestrator.review.regret import REGRETS, band_curves
 from orchestrator.review.report import Report
+from orchestrator.review.resource import UNIT, is_known, resource_curves
 from orchestrator.review.scale import drawable, value_range
 from rcgp import SUSPECT_WEIGHT
 
@@ -38,6 +39,8 @@ STYLE: "dict[RcKeyType, object]" = {
 }
 Marks = NDArray[np.generic]
 """Numbers or categories along an axis."""
+Bands = Callable[[DataFrame, int, str], Iterator[tuple[str, DataFrame]]]
+"""Mean and standard error by trial, or by what trials spent: of a table, its initial trials and a column."""
 LEARNING = {"best_so_far": "best true value so far"}
 
 
@@ -72,6 +75,12 @@ def save_figures(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[
 def _figures(report: Report) -> "Iterator[tuple[str, Figure]]":
     if not report.table.empty:
         yield "regret", curves_figure(report.frame, report.initial, known_regrets(report.frame))
+        if is_known(report.frame):
+            known = known_regrets(report.frame)
+            yield (
+                "resource",
+                curves_figure(report.frame, report.initial, dict([known.popitem()]), resource_curves, UNIT),
+            )
         if report.objective.optimum is None:
             yield "learning", curves_figure(report.frame, report.initial, LEARNING)
     if report.histories:
@@ -88,7 +97,9 @@ def known_regrets(frame: DataFrame) -> dict[str, str]:
     return {name: REGRETS[name] for name in ("cumulative_regret", second)}
 
 
-def curves_figure(frame: DataFrame, initial: int, columns: dict[str, str]) -> "Figure":
+def curves_figure(
+    frame: DataFrame, initial: int, columns: dict[str, str], bands: Bands = band_curves, unit: str = "trial"
+) -> "Figure":
     """One panel for each column of the trials after the `initial` ones: mean and one standard error over seeds."""
     from matplotlib import pyplot as plt
 
@@ -97,8 +108,8 @@ def curves_figure(frame: DataFrame, initial: int, columns: dict[str, str]) -> "F
     )
     axes = panels[0]
     for axis, (column, name) in zip(axes, columns.items(), strict=True):
-        _draw_bands(axis, frame, initial, column)
-        axis.set(xlabel="trial", ylabel=name)
+        _draw_bands(axis, bands(frame, initial, column))
+        axis.set(xlabel=unit, ylabel=name)
     handles, labels = axes[0].get_legend_handles_labels()
     if labels:  # none while only initial trials are back
         columns_of_legend = _even(len(labels), 5 if len(columns) > 1 else 2)
@@ -111,8 +122,8 @@ def _even(labels: int, most: int) -> int:
     return math.ceil(labels / math.ceil(labels / most))
 
 
-def _draw_bands(axis: "Axes", frame: DataFrame, initial: int, column: str) -> None:
-    for i, (label, band) in enumerate(band_curves(frame, initial, column)):
+def _draw_bands(axis: "Axes", bands: Iterator[tuple[str, DataFrame]]) -> None:
+    for i, (label, band) in enumerate(bands):
         numbers, color = band.index.to_numpy(), PALETTE[i % len(PALETTE)]
         mean, low, high = (drawable(band[name].to_numpy()) for name in ("mean", "low", "high"))
         axis.plot(numbers, mean, label=label, color=color, linestyle=DASHES[i % len(DASHES)], linewidth=1.4)
