@@ -4,41 +4,24 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Protocol
 
-import numpy as np
-
+from orchestrator.halving import Ladder
 from rcgp.gaussian import Array
 
 Reports = Callable[[int, Array], Array]
 """What trial `number` at `x` reports, epoch by epoch."""
 
 
-@dataclass
 class Asha:
     """Who goes on: at a rung, whoever is in the upper 1/`reduction` of those that were there before."""
 
-    max_t: int
-    grace: int = 1
-    reduction: float = 3.0
-    _rungs: list[tuple[float, dict[int, float]]] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        count = int(np.log(self.max_t / self.grace) / np.log(self.reduction) + 1)
-        self._rungs = [(self.grace * self.reduction**k, {}) for k in reversed(range(count))]
+    def __init__(self, max_t: int, grace: int = 1, reduction: float = 3.0) -> None:
+        self._max_t, self._ladder = max_t, Ladder(max_t, grace, reduction)
 
     def stops(self, number: int, epoch: int, value: float) -> bool:
         """Whether the trial that reports `value` after `epoch` epochs is stopped."""
-        if epoch >= self.max_t:
-            return True
-        for milestone, recorded in self._rungs:
-            if epoch < milestone or number in recorded:
-                continue
-            cutoff = np.nanpercentile(list(recorded.values()), (1 - 1 / self.reduction) * 100) if recorded else None
-            recorded[number] = value
-            return cutoff is not None and value < cutoff
-        return False
+        return epoch >= self._max_t or self._ladder.behind(number, epoch, value)
 
 
 class Player(Protocol):

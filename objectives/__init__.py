@@ -2,7 +2,7 @@
 
 from objectives.base import ObjectiveBase
 from objectives.parameters import Choice, Parameter
-from objectives.protocol import Objective, Optimum, Progress, Resources, prepare
+from objectives.protocol import Objective, Optimum, Progress, Resources, full_steps, prepare
 from objectives.registry import OBJECTIVES, make_objective
 from objectives.space import Point, Space
 
@@ -17,6 +17,7 @@ __all__ = [
     "Progress",
     "Resources",
     "Space",
+    "full_steps",
     "make_objective",
     "prepare",
 ]

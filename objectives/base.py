@@ -41,6 +41,11 @@ class ObjectiveBase(ABC):
         """One core."""
         return Resources()
 
+    @property
+    def steps(self) -> int | None:
+        """How many steps a whole evaluation reports: none."""
+        return None
+
     def noiseless(self, x: ArrayLike) -> float | None:
         """Nobody knows the value without noise."""
         self.space.check(x)

@@ -45,6 +45,11 @@ class Lander(ObjectiveBase):
         """One weight per observation and action, one bias per action, each in [-2, 2]."""
         return SPACE
 
+    @property
+    def steps(self) -> int:
+        """Its episodes."""
+        return self.episodes
+
     def prepare(self) -> None:
         """Build the environment, so that a missing gymnasium[box2d] shows before the first trial."""
         _environment(self.wind, self.max_steps)

@@ -80,3 +80,8 @@ def prepare(objective: Objective) -> None:
     load = getattr(objective, "prepare", None)
     if load is not None:
         load()
+
+
+def full_steps(objective: Objective) -> int | None:
+    """How many steps a whole evaluation reports, as the optional member `steps` says; None where it reports none."""
+    return getattr(objective, "steps", None) or None

@@ -87,6 +87,11 @@ class ResNet(ObjectiveBase):
         """The threads it uses, and its share of a GPU when it runs on one."""
         return Resources(cpus=float(self.threads), gpus=self.gpu_share if self.device.startswith("cuda") else 0.0)
 
+    @property
+    def steps(self) -> int:
+        """Its epochs."""
+        return self.epochs
+
     def prepare(self) -> None:
         """Load the images, so that a missing data set or device shows before the first trial."""
         self._images()

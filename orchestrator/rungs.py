@@ -1,5 +1,6 @@
 """Rungs: the few reports of a trial on its way that are kept, and which share of the full budget they stand for."""
 
+import math
 from collections.abc import Iterable
 from typing import Any, Protocol
 
@@ -28,6 +29,15 @@ def with_report(rungs: Rungs, resource: float, value: float) -> Rungs:
     if len(kept) > 1 and kept[-1][0] < SPACING * kept[-2][0]:
         kept.pop()
     return (*kept, (resource, value))
+
+
+def rungs_of(progress: Iterable[tuple[float, float]], y: float) -> Rungs:
+    """The rungs of a trial that ended with the report `y` (any float): what is not finite is no rung."""
+    steps: dict[float, float] = dict(progress)
+    rungs: Rungs = ()
+    for resource, value in sorted((steps | {max(steps): y}).items() if steps else ()):
+        rungs = with_report(rungs, resource, value) if math.isfinite(value) and resource > 0 else rungs
+    return rungs
 
 
 def largest(curves: Iterable[Rungs]) -> float:

@@ -229,7 +229,12 @@ class Learner:
 
     @one_blas_thread
     def promise(self, x: Array, points: Sequence[tuple[float, float]]) -> float:
-        """The probability that a trial on its way at `x` (`d`), with these `points` (share of the budget, value), ends best."""
+        """The probability that a trial on its way at `x` (`d`), with these `points` (share of the budget, value), ends best.
+
+        1 before there is a model; 0 of algorithms that have none, and promise nothing.
+        """
+        if self._surrogate is None:
+            return 0.0
         place, state = self._check_points(np.asarray(x, dtype=float)[None], "x"), self._look()
         if state is None:
             return 1.0

@@ -7,10 +7,22 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, StrictInt, ValidationError
+from pydantic import BeforeValidator, Field, StrictInt, ValidationError
 from pydantic_core import ErrorDetails
 
-from orchestrator.campaign.study import Component, Confirm, Study
+from orchestrator.campaign.sections import (
+    SECTIONS,
+    Confirmation,
+    Count,
+    Halving,
+    Limits,
+    Resources,
+    Section,
+    Tracking,
+    as_confirmation,
+    as_scheduler,
+)
+from orchestrator.campaign.study import Component, Confirm, Scheduler, Study
 from orchestrator.errors import UserError, did_you_mean
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*(\.[A-Za-z0-9_-]+)*")
@@ -26,10 +38,6 @@ def check_name(name: str) -> str:
         alphabet = f"of at most {LONGEST_NAME} letters, digits, '-', '_' and single dots between them"
         raise UserError(f"name {name!r:.60} must consist {alphabet}.")
     return name
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def _component(value: object) -> Component:
@@ -74,52 +82,10 @@ def _listed(value: object) -> object:
 
 
 Part = Annotated[Component, BeforeValidator(_component)]
-Count = Annotated[StrictInt, Field(ge=1)]
 Seed = Annotated[StrictInt, Field(ge=0, lt=2**32)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class Resources(_Section):
-    """What one trial takes; left out, the objective's own hint."""
-
-    cpus: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-    gpus: Annotated[float, Field(ge=0, allow_inf_nan=False)] | None = None
-
-
-class Limits(_Section):
-    """How long a trial may take, and the campaign in one go."""
-
-    trial_seconds: Seconds | None = None
-    total_seconds: Seconds | None = None
-
-
-class Tracking(_Section):
-    """Where MLflow keeps its view of the journal."""
-
-    enabled: StrictBool = True
-    uri: str | None = None
-    experiment: str | None = None
-    nested: StrictBool | None = None
-    """A run of its own for each trial; by default where trials run in parallel."""
-    required: StrictBool = False
-    """Refuse to start when the server cannot be reached."""
-    patience: Seconds = 60.0
-    """How long the end of a run waits for a server that takes its time; one that is silent is left much sooner."""
-
-
-class Confirmation(_Section):
-    """How many of the last trials confirm the answer, and among how many candidates for it."""
-
-    trials: Count = 5
-    candidates: Count = 3
-
-
-def _confirm(value: object) -> object:
-    """`5` stands for five trials."""
-    return {"trials": value} if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-class Campaign(_Section):
+class Campaign(Section):
     """A grid of studies: algorithms x adversaries x seeds on one objective."""
 
     name: str
@@ -136,7 +102,8 @@ class Campaign(_Section):
     retries: Annotated[StrictInt, Field(ge=0, le=100)] = 2
     crash_value: Annotated[float, Field(allow_inf_nan=False)] | None = None
     tracking: Tracking = Tracking()
-    confirm: Annotated[Confirmation | None, BeforeValidator(_confirm)] = None
+    confirm: Annotated[Confirmation | None, BeforeValidator(as_confirmation)] = None
+    scheduler: Annotated[Halving | None, BeforeValidator(as_scheduler)] = None
 
     @classmethod
     def load(cls, source: str | Path, overrides: Mapping[str, object] | None = None) -> "Campaign":
@@ -180,6 +147,7 @@ class Campaign(_Section):
                 retries=self.retries,
                 crash_value=self.crash_value,
                 confirm=None if self.confirm is None else Confirm(**self.confirm.model_dump()),
+                scheduler=None if self.scheduler is None else Scheduler(**self.scheduler.model_dump()),
             )
             for seed, adversary, algorithm in product(self.seeds, self.adversaries, self.algorithms)
         )
@@ -232,9 +200,7 @@ def _explain_one(error: ErrorDetails) -> str:
     *above, last = [str(part) for part in error["loc"]] or [""]
     where = ".".join([*above, last])
     if error["type"] == "extra_forbidden":
-        sections: dict[str, type[BaseModel]] = {"resources": Resources, "limits": Limits, "tracking": Tracking}
-        sections["confirm"] = Confirmation
-        allowed = sections.get(above[0], Campaign) if above else Campaign
+        allowed = SECTIONS.get(above[0], Campaign) if above else Campaign
         return f"unknown key {where!r}; {did_you_mean(last, allowed.model_fields)}"
     if error["type"] == "missing":
         return f"{where} is missing"

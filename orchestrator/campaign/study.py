@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from orchestrator.halving import CHANCE, WITNESSES
 from orchestrator.plain import Fields, Json, to_strict_json
 
 NOISE, ADVERSARY, REPORTER = 0, 1, 2
 """Streams of randomness: every trial draws its noise, its adversary's luck and its simulated machine from its own counter."""
 
 
-LATER = ("confirm",)
+LATER = ("confirm", "scheduler")
 """What studies did not have at first: without it they are the same, and so are their fingerprints."""
 
 
@@ -46,6 +47,20 @@ class Confirm:
 
 
 @dataclass(frozen=True)
+class Scheduler:
+    """Trials that are behind after `grace` steps, `grace` x `reduction`, ... are stopped there, unless they may still end best.
+
+    The first `witnesses` run in full, and so does whoever has at least this `chance`.
+    """
+
+    name: str = "asha"
+    grace: int = 1
+    reduction: float = 3.0
+    witnesses: int = WITNESSES
+    chance: float = CHANCE
+
+
+@dataclass(frozen=True)
 class Study:
     """One optimizer against one adversary on one objective, from one seed."""
 
@@ -66,6 +81,7 @@ class Study:
     crash_value: float | None = None
     """What the optimizer hears of a trial that failed for good; None is a row without influence."""
     confirm: Confirm | None = None
+    scheduler: Scheduler | None = None
 
     @property
     def key(self) -> str:
@@ -88,6 +104,8 @@ class Study:
         values: Json = {f.name: data[f.name] for f in fields(cls) if f.name in data or f.name not in LATER}
         if values.get("confirm") is not None:
             values["confirm"] = Confirm(**values["confirm"])
+        if values.get("scheduler") is not None:
+            values["scheduler"] = Scheduler(**values["scheduler"])
         for part in ("algorithm", "objective", "adversary"):
             values[part] = Component(**values[part])
         return cls(**values)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 import ray
 from ray import tune
@@ -11,15 +12,17 @@ from orchestrator.campaign.runs import import_from
 from orchestrator.campaign.study import Study
 from orchestrator.engine.adversary import RemoteAdversary
 from orchestrator.engine.build import build_objective, simulated_machines
-from orchestrator.engine.trial import Try, attempt, die_now
+from orchestrator.engine.desk import asks
+from orchestrator.engine.trial import Try, attempt, die_now, never
 
 
 class TrialActor(tune.Trainable):
     """Evaluates one trial after another, with its objective loaded once."""
 
-    def setup(self, config: dict[str, object], study: Study, adversary: str, paths: Sequence[str]) -> None:
-        """Load the objective and find the adversary."""
+    def setup(self, config: dict[str, object], study: Study, adversary: str, desk: str, paths: Sequence[str]) -> None:
+        """Load the objective; find the adversary and, where there is one, the desk for questions on the way."""
         import_from(paths)
+        self._stops = partial(asks, ray.get_actor(desk)) if desk else never
         self._study, self._adversary = study, ray.get_actor(adversary)
         self._objective = build_objective(study)
         prepare(self._objective)
@@ -38,6 +41,13 @@ class TrialActor(tune.Trainable):
             ray.get(self._adversary.begin.remote(trial.number, trial.attempt, self._node, os.getpid()))
         client = RemoteAdversary(self._adversary)
         outcome = attempt(
-            self._study, self._objective, client, trial, die_now, node=self._node, machines=self._machines
+            self._study,
+            self._objective,
+            client,
+            trial,
+            die_now,
+            node=self._node,
+            machines=self._machines,
+            stops=self._stops,
         )
         return {"outcome": outcome, "done": True}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from objectives import Objective
 from orchestrator.campaign.study import Study
+from orchestrator.engine.belief import conclude_again, concluded_by
 from orchestrator.engine.build import build_fallback, build_optimizer
 from orchestrator.engine.conclusion import Conclusion, conclude
 from orchestrator.engine.events import (
@@ -19,6 +20,7 @@ from orchestrator.engine.events import (
     Observation,
     OptimizerSaved,
     Ruling,
+    RungReached,
     SessionStarted,
     StudyEnded,
     TrialFailed,
@@ -28,8 +30,10 @@ from orchestrator.engine.journal import Journal, check_header, header
 from orchestrator.engine.observed import given_up, observed
 from orchestrator.engine.repeats import MEANING, Repeats, unfit
 from orchestrator.engine.requests import Request
+from orchestrator.engine.stopping import Stopping, full_resource
 from orchestrator.engine.trial import REASON_LENGTH, Evaluation, Try
 from orchestrator.repetition import again, confirmation
+from orchestrator.rungs import rungs_of
 from orchestrator.trials import Suggestion, Trial, Trials
 
 if TYPE_CHECKING:
@@ -40,8 +44,6 @@ log = logging.getLogger(__name__)
 STATE_LAYOUT = 2
 """Changes with what an optimizer's `state_dict` holds and with the default rules behind it: a state of another layout is not
 read but computed again."""
-TOLD = ("X", "y", "evidence")
-"""What an optimizer's `state_dict` holds that is in the journal anyway."""
 SAVE_EVERY = 5
 """Trials between two saved states, or a twentieth of all once that is more: a resume computes no more than that again."""
 
@@ -65,7 +67,9 @@ class Conductor:
             partial(build_optimizer, study, objective),
             partial(build_fallback, study, objective),
             failure_value="ignore" if study.crash_value is None else study.crash_value,
+            budget=full_resource(study, objective),
         )
+        self._stopping = Stopping(study, objective)
         self._evaluating: set[int] = set()
         self._repeats = Repeats(study.confirm)
         self._weights: dict[int, float] = {}
@@ -139,6 +143,30 @@ class Conductor:
         if evaluation.report is not None and evaluation.report.corrupted:
             self.record_report(evaluation.report)
         self._write(observed(trial, evaluation))
+
+    def stops(self, trial: Try, step: int, value: float) -> bool:
+        """Whether a trial on its way is stopped at this rung: decided once, and the same after a resume.
+
+        A decision need not be on disk at once: who lost one asks again.
+        """
+        if trial.number not in self._trials.pending:
+            return True
+        self._trials.climb(trial.number, step, value)
+        known = self._stopping.decided(trial.number, step)
+        if known is not None:
+            return known
+        promise, repeats = partial(self._promise, trial.number, step, value), trial.replicate_of is not None
+        event = self._stopping.decide(trial.number, step, value, promise, exempt=repeats)
+        self.journal.append(event, sync=False)
+        return event.stopped
+
+    def _promise(self, number: int, step: int, value: float) -> float:
+        """How probably a trial on its way would end best; a model that fails stops nobody."""
+        try:
+            return self._trials.promise(number, step, value)
+        except Exception as error:
+            log.warning("%s: trial %d goes on, for the model failed (%s).", self.study.key, number, error)
+            return 1.0
 
     def record_report(self, report: AdversaryReported) -> None:
         """Write down what the adversary did, once."""
@@ -235,8 +263,7 @@ class Conductor:
         if told - self._saved < max(SAVE_EVERY, told // 20):
             return []
         self._saved = told
-        state = {key: value for key, value in self.optimizer.state_dict().items() if key not in TOLD}
-        return [OptimizerSaved(STATE_LAYOUT, told, state)]
+        return [OptimizerSaved(STATE_LAYOUT, told, concluded_by(self.optimizer))]
 
     def _changed_weights(self) -> dict[int, float]:
         """Weights that moved since they were last written, by trial."""
@@ -260,11 +287,14 @@ class Conductor:
         if observation.failed:
             self._trials.fail(observation.number)
             return
+        for step, value in rungs_of(observation.progress, observation.y) if self.study.scheduler is not None else ():
+            self._trials.climb(observation.number, step, value)
         self._trials.complete(
             observation.number,
             observation.y,
             standard_error=observation.standard_error,
             reporter=observation.reporter.name or None,
+            whole=not observation.stopped,
         )
 
     def _try(self, trial: Trial) -> Try:
@@ -289,7 +319,7 @@ class Conductor:
             case OptimizerSaved():
                 self._saved = event.told
                 if not concluded and event.layout == STATE_LAYOUT:
-                    self._load_state(event)
+                    conclude_again(self.optimizer, event.state)
             case TrialSuggested():
                 if not concluded:
                     self._update()
@@ -297,6 +327,8 @@ class Conductor:
                 self._start(Suggestion(event.x, event.fallback, event.replicate_of))
             case TrialFailed():
                 self._trials.retry(event.number)
+            case RungReached():
+                self._stopping.take(event)
             case AdversaryReported():
                 self._reports[event.number] = event
             case Observation():
@@ -305,10 +337,6 @@ class Conductor:
                 self._obey(event)
             case StudyEnded():
                 self._ended = True
-
-    def _load_state(self, event: OptimizerSaved) -> None:
-        told = {key: self.optimizer.state_dict()[key] for key in TOLD}
-        self.optimizer.load_state_dict(dict(event.state) | told)
 
     def _update(self) -> None:
         """Let the optimizer conclude what it would when asked."""

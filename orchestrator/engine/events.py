@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, Self, TypeVar
 
 from orchestrator.engine.decision import AdversaryReported as AdversaryReported
+from orchestrator.engine.reached import RungReached as RungReached
 from orchestrator.engine.reporter import UNKNOWN, Reporter
 from orchestrator.engine.requests import ConfirmationAsked as ConfirmationAsked
 from orchestrator.engine.requests import Ruling as Ruling
@@ -201,13 +202,18 @@ class Observation:
     standard_error: float | None = None
     """The report's own, where the objective knows it: over folds, seeds, episodes."""
     replicate_of: int | None = None
+    stopped: bool = False
+    """Whether it was stopped on its way: the values are those of its last step."""
 
     def to_json(self) -> Json:
         """Its members as strict JSON."""
         values = {"y": spelled(self.y), "y_true": spelled(self.y_true), "value": spelled(self.value)}
         how = {"corrupted": self.corrupted, "failed": self.failed, "seconds": round(self.seconds, 6)}
         more: Json = {"standard_error": self.standard_error, "replicate_of": self.replicate_of}
-        more |= {"progress": [[step, spelled(value)] for step, value in self.progress] or None}
+        more |= {
+            "progress": [[step, spelled(value)] for step, value in self.progress] or None,
+            "stopped": self.stopped or None,
+        }
         trial = {"number": self.number, "attempt": self.attempt, "x": list(self.x)}
         return trial | values | how | {"node": self.node, "at": self.at} | _given(more) | self.reporter.to_json()
 
@@ -230,6 +236,7 @@ class Observation:
             reporter=Reporter.from_json(data),
             standard_error=data.get("standard_error"),
             replicate_of=data.get("replicate_of"),
+            stopped=data.get("stopped", False),
         )
 
 
@@ -294,6 +301,7 @@ KINDS: dict[str, type[Event]] = {
         OptimizerSaved,
         AdversaryReported,
         TrialFailed,
+        RungReached,
         Observation,
         StudyEnded,
         Ruling,

@@ -25,6 +25,7 @@ def observed(trial: Try, evaluation: Evaluation) -> Observation:
         progress=evaluation.progress,
         reporter=evaluation.reporter,
         standard_error=evaluation.standard_error,
+        stopped=evaluation.stopped,
         replicate_of=trial.replicate_of,
     )
 

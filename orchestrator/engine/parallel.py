@@ -28,6 +28,7 @@ from orchestrator.engine.build import build_objective
 from orchestrator.engine.cluster import actor_here
 from orchestrator.engine.conductor import Conductor
 from orchestrator.engine.deadline import Deadlines, Process
+from orchestrator.engine.desk import Answering, RungDesk
 from orchestrator.engine.elsewhere import Elsewhere, avoidable, bundle
 from orchestrator.engine.events import AdversaryReported
 from orchestrator.engine.journal import Journal, JournalError
@@ -95,6 +96,14 @@ class StudySearch(Searcher):
                 self._fail(trial, outcome.reason if isinstance(outcome, FailedTry) else "its process died")
         except JournalError as failure:
             self.error = failure
+
+    def stops(self, trial: Try, step: int, value: float) -> bool:
+        """Whether a trial on its way is stopped; all are once nothing can be written down."""
+        try:
+            return self.error is not None or self._conductor.stops(trial, step, value)
+        except JournalError as error:
+            self.error = error
+            return True
 
     def _hear(self) -> None:
         """Obey what people asked, also while all workers are busy."""
@@ -166,20 +175,39 @@ def run_parallel(
     name = f"adversary of {ledger} {uuid4().hex}"
     actor = actor_here(AdversaryActor, node, name=name, max_restarts=-1, max_task_retries=-1)
     adversary = actor.remote(study, ledger, journal.events, tuple(paths))
+    desk = _desk(study, node, name)
     try:
         ray.get(adversary.pid.remote())  # a damaged ledger shows here
         deadlines = Deadlines()
         search = StudySearch(conductor, adversary, deadlines, until)
         limit = study.trial_seconds
         if not conductor.finished:
-            watching = [] if limit is None else [TimeLimit(search, adversary, deadlines, limit)]
+            watching: list[Callback] = [] if limit is None else [TimeLimit(search, adversary, deadlines, limit)]
+            watching += [] if desk is None else [Answering(desk, search.stops)]
             _fit(study, search, name, paths, [*watching, Elsewhere(study)])
         if search.error is not None:
             raise search.error
     finally:
         ray.kill(adversary)
+        if desk is not None:
+            ray.kill(desk)
     conductor.close()
     return conductor.finished
+
+
+def _desk(study: Study, node: str, adversary: str) -> "ActorHandle[RungDesk] | None":
+    """Where the trials of a study with a scheduler ask whether to go on, beside their adversary."""
+    if study.scheduler is None:
+        return None
+    threads = study.workers + 2  # those who wait for an answer, the one who gives it, and who asks again
+    options = {"max_restarts": -1, "max_task_retries": -1, "max_concurrency": threads}
+    desk: ActorHandle[RungDesk] = actor_here(RungDesk, node, name=_desk_of(study, adversary), **options).remote()
+    return desk
+
+
+def _desk_of(study: Study, adversary: str) -> str:
+    """The name of that desk; none where there is none."""
+    return "" if study.scheduler is None else f"desk beside {adversary}"
 
 
 @contextmanager
@@ -200,7 +228,8 @@ def _settings(workers: int) -> Iterator[None]:
 
 
 def _fit(study: Study, search: StudySearch, adversary: str, paths: Sequence[str], callbacks: list[Callback]) -> None:
-    actor = tune.with_parameters(TrialActor, study=study, adversary=adversary, paths=tuple(paths))
+    desk = _desk_of(study, adversary)
+    actor = tune.with_parameters(TrialActor, study=study, adversary=adversary, desk=desk, paths=tuple(paths))
     # Tune keeps classes by name for all studies of a driver: of one name, the last study's would serve them all
     actor.__name__ = f"TrialActor_{uuid4().hex}"
     with _settings(study.workers), TemporaryDirectory(prefix="orchestrate-") as folder:

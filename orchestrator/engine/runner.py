@@ -16,6 +16,7 @@ from orchestrator.engine.driver_node import read_ledger
 from orchestrator.engine.fleet import Fleet, RunOutcome
 from orchestrator.engine.history import unfinished
 from orchestrator.engine.journal import LOCK_TIMEOUT, FileJournal, JournalError
+from orchestrator.engine.stopping import full_resource
 from orchestrator.engine.watch import Listener, Watcher
 from orchestrator.errors import UserError
 
@@ -44,6 +45,7 @@ def check(campaign: Campaign, paths: Sequence[str] = (), *, address: str | None 
     studies = campaign.studies()
     try:
         objective = build_objective(studies[0])
+        full_resource(studies[0], objective)
         if address is None:
             prepare(objective)
         for study in {s.adversary.label: s for s in studies}.values():

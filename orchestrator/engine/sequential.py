@@ -44,7 +44,16 @@ def run_sequential(
     while time.time() < until and (trial := conductor.next()) is not None:
         limit = alarm(study.trial_seconds if in_caller else None)
         outcome = attempt(
-            study, objective, adversary, trial, die, node=node, machines=machines, limit=limit, interruptible=in_caller
+            study,
+            objective,
+            adversary,
+            trial,
+            die,
+            node=node,
+            machines=machines,
+            limit=limit,
+            interruptible=in_caller,
+            stops=conductor.stops,
         )
         if isinstance(outcome, Evaluation):
             conductor.observe(trial, outcome)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -18,6 +19,8 @@ from orchestrator.engine.events import AdversaryReported, Point
 from orchestrator.engine.journal import JournalError
 from orchestrator.engine.process_state import restored
 from orchestrator.engine.reporter import UNKNOWN, Reporter, here, simulated_reporter
+from orchestrator.engine.stopping import ladder_of
+from orchestrator.engine.way import StoppedEarlyError, Way, measurement
 
 REASON_LENGTH = 500
 
@@ -39,6 +42,15 @@ class Try:
     """The nodes where the same point ran before: another one says more, where there is one."""
 
 
+Judge = Callable[[Try, int, float], bool]
+"""Whether a trial that reports this value after so many steps is stopped there."""
+
+
+def never(trial: Try, step: int, value: float) -> bool:
+    """Nobody is stopped."""
+    return False
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """What one try gave, before anyone wrote it down."""
@@ -53,6 +65,8 @@ class Evaluation:
     report: AdversaryReported | None = None
     reporter: Reporter = UNKNOWN
     standard_error: float | None = None
+    stopped: bool = False
+    """Whether it was stopped on its way: its values are those of the rung where that was."""
 
 
 @dataclass(frozen=True)
@@ -73,16 +87,18 @@ def attempt(
     machines: int = 0,
     limit: AbstractContextManager[None] | None = None,
     interruptible: bool = False,
+    stops: Judge = never,
 ) -> Evaluation | FailedTry:
     """Evaluate one trial once; `die` is called when the adversary says so, `limit` is a block that ends in time.
 
-    It is reported from here, or from one of so many simulated `machines`.
+    `stops` is asked at the rungs of a study with a scheduler. It is reported from here, or from one of so many simulated
+    `machines`.
     An objective may raise anything, `SystemExit` included. A journal that cannot be written ends the study, and with
     `interruptible` so does Ctrl-C.
     """
     try:
         with limit or nullcontext():
-            return evaluate(study, objective, adversary, trial, die, node, machines)
+            return evaluate(study, objective, adversary, trial, die, node, machines, stops)
     except JournalError:
         raise
     except (KilledError, OverTimeError) as error:
@@ -103,15 +119,13 @@ def evaluate(
     die: Callable[[], None],
     node: str = "",
     machines: int = 0,
+    stops: Judge = never,
 ) -> Evaluation:
     """Evaluate one trial; raises whatever the objective or the adversary raises."""
-    progress: list[tuple[int, float]] = []
-    x = np.array(trial.x, dtype=np.float64)
+    way = Way(ladder_of(study, objective), partial(stops, trial))
     start = time.perf_counter()
-    with restored():
-        rng = stream(study.seed, NOISE, trial.number)
-        returned = objective.evaluate(x, rng, report=lambda step, value: progress.append(_reported(step, value)))
-    y_true, seconds = measurement(returned, "the objective returned"), time.perf_counter() - start
+    returned = _returned(study, objective, trial, way)
+    y_true, seconds = measurement(returned, "the objective returned"), time.perf_counter() - start - way.waited
     found = Evaluation(
         y=y_true,
         y_true=y_true,
@@ -119,9 +133,10 @@ def evaluate(
         corrupted=False,
         seconds=seconds,
         node=node,
-        progress=tuple(progress),
+        progress=tuple(way.progress),
         reporter=reporter_of(study, objective, trial, machines),
         standard_error=_standard_error(returned),
+        stopped=way.stopped,
     )
     if trial.number < study.initial:  # nobody lies about the initial trials
         return found
@@ -130,6 +145,17 @@ def evaluate(
         die()
     lied = report.corrupted and not report.kill
     return replace(found, y=report.y if lied else y_true, corrupted=lied, report=report)
+
+
+def _returned(study: Study, objective: Objective, trial: Try, way: Way) -> object:
+    """What the objective returned or, of a trial that was stopped, what it reported last."""
+    x, rng = np.array(trial.x, dtype=np.float64), stream(study.seed, NOISE, trial.number)
+    with restored():
+        try:
+            returned: object = objective.evaluate(x, rng, report=way.report)
+        except StoppedEarlyError:
+            returned = None
+    return way.progress[-1][1] if way.stopped else returned
 
 
 def reporter_of(study: Study, objective: Objective, trial: Try, machines: int) -> Reporter:
@@ -158,25 +184,6 @@ def true_value_or_nan(objective: Objective, trial: Try, y_true: float) -> float:
         return true_value(objective, trial, y_true)
     except Exception:  # a report without a regret is better than a study that ends here
         return math.nan
-
-
-def measurement(value: object, what: str) -> float:
-    """`value` as a float; NaN and infinities are measurements, words and lists are not."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{what} {_shown(value)}, not a number")
-    return float(value)
-
-
-def _reported(step: object, value: object) -> tuple[int, float]:
-    """A pair for the curve of a trial, checked where the objective's own traceback can point to it."""
-    return int(measurement(step, "report() was given the step")), measurement(value, "report() was given")
-
-
-def _shown(value: object) -> str:
-    try:
-        return f"{value!r:.80} ({type(value).__name__})"
-    except Exception:  # a repr may be anybody's code
-        return f"a {type(value).__name__}"
 
 
 def reason(error: BaseException) -> str:

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
-from orchestrator.engine.events import Event, Observation, SessionStarted, TrialFailed, TrialSuggested
+from orchestrator.engine.events import Event, Observation, RungReached, SessionStarted, TrialFailed, TrialSuggested
 from orchestrator.engine.journal import Tail
 from orchestrator.engine.trial import reason
 
@@ -52,6 +52,9 @@ class Heartbeat:
                 self.node, self.pid = event.node, event.pid
             self.settled += isinstance(event, Observation)
             self.suggested += isinstance(event, TrialSuggested)
+        events = [event for event in events if not isinstance(event, RungReached)]  # the trial goes on as it was
+        if not events:
+            return
         self.at = time.monotonic()
         self.evaluating = self.pid != 0 and self._begins_a_trial(events[-1])
 

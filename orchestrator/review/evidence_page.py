@@ -33,7 +33,8 @@ def what(frame: DataFrame) -> list[str]:
     """A trial in a word, to be filtered by."""
     doubted, ruled = frame["weight"] < SUSPECT_WEIGHT, frame["ruling"].map(lambda r: f", ruled {r}" if r else "")
     again = frame["replicate_of"].map(lambda n: "" if math.isnan(n) else f", again {n:.0f}")
-    words = zip(frame["failed"], frame["corrupted"], doubted, ruled + again, strict=True)
+    stopped = frame["stopped"].map(lambda s: ", stopped" if s else "")
+    words = zip(frame["failed"], frame["corrupted"], doubted, stopped + ruled + again, strict=True)
     return [
         ("failed" if failed else ("lie" if lie else "honest") + (", suspect" if suspect else "")) + more
         for failed, lie, suspect, more in words

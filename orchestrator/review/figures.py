@@ -13,6 +13,7 @@ from orchestrator.review.axes import labels, scale_of, ticks
 from orchestrator.review.posterior import History
 from orchestrator.review.regret import REGRETS, Bands
 from orchestrator.review.report import Report
+from orchestrator.review.resource import UNIT, is_known, resource_curves
 from orchestrator.review.scale import drawable, value_range
 from rcgp import SUSPECT_WEIGHT
 
@@ -72,7 +73,12 @@ def save_figures(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[
 
 def _figures(report: Report) -> "Iterator[tuple[str, Figure]]":
     if not report.table.empty:
-        yield "regret", curves_figure(report.bands, known_regrets(report.frame))
+        known = known_regrets(report.frame)
+        yield "regret", curves_figure(report.bands, known)
+        if is_known(report.frame):
+            column, name = known.popitem()
+            spent = list(resource_curves(report.frame, report.initial, column))
+            yield "resource", curves_figure({column: spent}, {column: name}, UNIT)
         if report.objective.optimum is None:
             yield "learning", curves_figure(report.bands, LEARNING)
     if report.histories:
@@ -89,7 +95,7 @@ def known_regrets(frame: DataFrame) -> dict[str, str]:
     return {name: REGRETS[name] for name in ("cumulative_regret", second)}
 
 
-def curves_figure(bands: Mapping[str, Bands], columns: dict[str, str]) -> "Figure":
+def curves_figure(bands: Mapping[str, Bands], columns: dict[str, str], unit: str = "trial") -> "Figure":
     """One panel for each column of the trials after the initial ones: mean and one standard error over seeds."""
     from matplotlib import pyplot as plt
 
@@ -99,7 +105,7 @@ def curves_figure(bands: Mapping[str, Bands], columns: dict[str, str]) -> "Figur
     axes = panels[0]
     for axis, (column, name) in zip(axes, columns.items(), strict=True):
         _draw_bands(axis, bands[column])
-        axis.set(xlabel="trial", ylabel=name)
+        axis.set(xlabel=unit, ylabel=name)
     handles, labels = axes[0].get_legend_handles_labels()
     if labels:  # none while only initial trials are back
         columns_of_legend = _even(len(labels), 5 if len(columns) > 1 else 2)

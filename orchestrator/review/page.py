@@ -21,6 +21,7 @@ from orchestrator.review.parameters import importance
 from orchestrator.review.posterior import History
 from orchestrator.review.ranking import BASELINE, printable
 from orchestrator.review.report import Report
+from orchestrator.review.resource import resource_charts
 from orchestrator.review.scale import Array, short, value_range
 from orchestrator.review.tables import csv, latex, markdown
 from orchestrator.review.webpage import Data, columns, table
@@ -175,7 +176,7 @@ def _regret(report: Report) -> Data:
         "text": f"Mean and one standard error over seeds. Regret is counted on the true value, from {origin}; trials are "
         f"numbered from 0, and the {report.initial} initial ones, which all algorithms share, are left out. Recommended is what "
         "an algorithm would hand over after so many trials; the best tried is what nobody can know without the truth.",
-        "charts": [_chart(report, name) for name in names],
+        "charts": [_chart(report, name) for name in names] + resource_charts(report.frame, report.initial),
     }
 
 

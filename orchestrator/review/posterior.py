@@ -11,11 +11,14 @@ from pandas import DataFrame
 from objectives import Objective
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
+from orchestrator.engine.belief import conclude_again
 from orchestrator.engine.build import build_optimizer
-from orchestrator.engine.conductor import STATE_LAYOUT, TOLD
+from orchestrator.engine.conductor import STATE_LAYOUT
 from orchestrator.engine.events import OptimizerSaved, of_type
 from orchestrator.engine.history import events_of
+from orchestrator.engine.stopping import full_resource
 from orchestrator.review.axes import grid_of
+from orchestrator.review.resource import told_of
 
 if TYPE_CHECKING:
     from rcgp import Optimizer
@@ -104,16 +107,16 @@ def replay(
 ) -> "Optimizer":
     """The study's optimizer as it was after its last trial; `look` is called whenever it is what it was when it was lived."""
     optimizer, last_kept = build_optimizer(study, objective), max(states, default=0)
+    full = full_resource(study, objective)
     for told, (x, row) in enumerate(zip(points_of(rows, objective), rows.to_dict("records"), strict=True), start=1):
         error = row["standard_error"] if row["standard_error"] > 0 else None
-        optimizer.tell(x, row["y"], standard_error=error, reporter=row["reporter"] or None)
+        optimizer.tell(x, row["y"], standard_error=error, reporter=row["reporter"] or None, **told_of(row, full))
         if row["ruling"] in ("lie", "true"):
             optimizer.rule(told - 1, row["ruling"])
         if LIVED_AGAIN < told <= last_kept and told not in states:
             continue
         if told in states:
-            rows_told = {key: value for key, value in optimizer.state_dict().items() if key in TOLD}
-            optimizer.load_state_dict({**states[told], **rows_told})
+            conclude_again(optimizer, states[told])
         elif told >= study.initial:
             optimizer.update()  # at every trial, as when it was lived: states build on each other
         if told >= study.initial:

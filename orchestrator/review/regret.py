@@ -13,6 +13,7 @@ from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.events import Event
 from orchestrator.engine.history import events_of, observations, recommendations, rulings
+from orchestrator.review.resource import columns_of, spent_so_far
 
 Array = NDArray[np.float64]
 REGRETS = {
@@ -21,7 +22,15 @@ REGRETS = {
     "simple_regret": "best tried regret",
 }
 """The three regrets and what people read: the sum of all trials, of the trial that would be handed over, of the best tried."""
-LATER: dict[str, str | float] = {"reporter": "", "standard_error": np.nan, "replicate_of": np.nan, "ruling": ""}
+LATER: dict[str, str | float] = {
+    "reporter": "",
+    "standard_error": np.nan,
+    "replicate_of": np.nan,
+    "ruling": "",
+    "resource": np.nan,
+    "stopped": False,
+    "curve": "",
+}
 """Columns that the first tables did not have."""
 
 
@@ -42,15 +51,16 @@ def with_regret(frame: DataFrame, objective: Objective, initial: int) -> DataFra
     if frame.empty:
         return frame
     frame = frame.assign(**{name: value for name, value in LATER.items() if name not in frame})
-    for name in ("standard_error", "replicate_of"):  # a table that was stored has no word for NaN
+    for name in ("standard_error", "replicate_of", "resource"):  # a table that was stored has no word for NaN
         frame[name] = pd.to_numeric(frame[name], errors="coerce")
     best, worst = reference(frame["value"].to_numpy(), objective)
-    for name in ("regret", "simple_regret", "cumulative_regret", "best_so_far", "recommended_regret"):
+    for name in ("regret", "simple_regret", "cumulative_regret", "best_so_far", "recommended_regret", "resource_spent"):
         frame[name] = np.nan
     for _, rows in frame.groupby("study", sort=False):
         numbers, values = rows["number"].to_numpy(), rows["value"].to_numpy()
         curves = regret_curves(numbers, values, best, worst, initial) | {"best_so_far": best_so_far(values)}
         curves["recommended_regret"] = _recommended_regret(rows, curves["regret"])
+        curves["resource_spent"] = spent_so_far(rows["resource"].to_numpy(dtype=float))
         for name, curve in curves.items():
             frame.loc[rows.index, name] = curve
     return frame
@@ -119,6 +129,7 @@ def study_frame(study: Study, events: Sequence[Event], objective: Objective) -> 
                 "replicate_of": np.nan if o.replicate_of is None else float(o.replicate_of),
                 "ruling": ruled[o.number].ruling if o.number in ruled else "",
             }
+            | columns_of(o, scheduled=study.scheduler is not None)
             | parameters
         )
     return DataFrame(rows)

@@ -10,8 +10,9 @@ from typing import Any
 from pandas import DataFrame, Series
 
 from objectives import Objective
-from orchestrator.campaign.campaign import Campaign, Confirmation, Limits, Resources
+from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
+from orchestrator.campaign.sections import Confirmation, Halving, Limits, Resources
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.history import Summary, events_of, planned, summary
@@ -279,6 +280,7 @@ def _campaign(name: str, description: str, studies: tuple[Study, ...]) -> Campai
         retries=first.retries,
         crash_value=first.crash_value,
         confirm=None if first.confirm is None else Confirmation(**asdict(first.confirm)),
+        scheduler=None if first.scheduler is None else Halving(**asdict(first.scheduler)),
     )
 
 
@@ -287,4 +289,6 @@ def _study_row(study: Study, figures: Summary, mine: DataFrame) -> dict[str, obj
     titles = {"best_so_far": "best"} | REGRETS
     last = {title: number(mine[name].iloc[-1]) if len(mine) else "-" for name, title in titles.items() if name in mine}
     counted = {name: getattr(figures, name) for name in ("suspects", "corrupted", "failed", "fallbacks")}
-    return {"study": study.key, "trials": f"{figures.done}/{figures.total}"} | last | counted
+    spent = {"stopped": int(mine["stopped"].sum()), "steps": f"{mine['resource'].sum():.0f}"} if len(mine) else {}
+    more = {"stopped": 0, "steps": "0"} | spent if study.scheduler is not None else {}
+    return {"study": study.key, "trials": f"{figures.done}/{figures.total}"} | last | counted | more

@@ -25,6 +25,12 @@ class Scheduled(Searcher):
         self.settings = replace(self.settings, time_attr=time_attr, max_resource=max_t)
         self._ready().trials.full_budget = max_t
 
+    def place_of(self, trial_id: str) -> int:
+        """How many trials were suggested before this one; of one that is not known, all of them."""
+        trials = self._ready().trials
+        number = trials.number_of(trial_id)
+        return trials.started if number is None else number
+
     def promise(self, trial_id: str, result: Result) -> float:
         """The probability that a trial on its way, which just reported this, would end best of all; 0 if there is no saying."""
         search, (value, spent) = self._ready(), self._told(result)

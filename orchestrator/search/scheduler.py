@@ -1,19 +1,17 @@
 """RobustASHAScheduler: asynchronous successive halving that asks the searcher before it stops a trial.
 
-ASHA stops whoever is behind at a rung. Where good configurations learn slowly that is the best of them, and a rung value that is
-a lie stops its trial for good. Here the first trials run in full, as witnesses of how curves go on, and later a trial is only
-stopped if the searcher's model sees little chance that it would end best.
+ASHA stops whoever is behind at a rung, and a rung value that is a lie stops its trial for good. `orchestrator.halving` says who
+is spared.
 """
 
+from functools import partial
 from typing import Any
 
 from ray.tune.experiment import Trial
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
+from orchestrator.halving import CHANCE, WITNESSES, Mercy
 from orchestrator.search.searcher import RCGPSearch
-
-WITNESSES, CHANCE = 4, 0.25
-"""Tuned in `benchmarks/curves.py` on five problems and eight seeds: a chance of 0.25 gave regret 0.15, one of 0.5 0.18."""
 
 
 class RobustASHAScheduler(AsyncHyperBandScheduler):
@@ -23,30 +21,22 @@ class RobustASHAScheduler(AsyncHyperBandScheduler):
     """
 
     def __init__(self, *args: Any, witnesses: int = WITNESSES, chance: float = CHANCE, **options: Any) -> None:
-        if isinstance(witnesses, bool) or not isinstance(witnesses, int) or witnesses < 0:
-            raise ValueError(f"witnesses must be a whole number of trials, got {witnesses!r}.")
-        if not 0.0 <= chance <= 1.0:
-            raise ValueError(f"chance must lie in [0, 1], got {chance!r}.")
+        self._mercy = Mercy(witnesses, chance)
         super().__init__(*args, **options)
-        self._witnesses, self._chance = witnesses, chance
-        self._first: list[str] = []
 
     def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
-        """The first trials are the witnesses; the searcher learns what a full run is."""
+        """The searcher learns what a full run is."""
         super().on_trial_add(tune_controller, trial)
         _searcher_of(tune_controller).set_budget(self._time_attr, float(self._max_t))
-        if len(self._first) < self._witnesses and trial.trial_id not in self._first:
-            self._first.append(trial.trial_id)
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
         """ASHA's decision, unless it would stop a trial that may still end best."""
         decision: str = super().on_trial_result(tune_controller, trial, result)
         if decision != TrialScheduler.STOP or result[self._time_attr] >= self._max_t:
             return decision
-        if (
-            trial.trial_id in self._first
-            or _searcher_of(tune_controller).promise(trial.trial_id, result) >= self._chance
-        ):
+        searcher = _searcher_of(tune_controller)  # knows after a restore who was first; a scheduler begins anew
+        place, promise = searcher.place_of(trial.trial_id), partial(searcher.promise, trial.trial_id, result)
+        if self._mercy.spares(place, promise):
             self._num_stopped -= 1
             return TrialScheduler.CONTINUE
         return decision

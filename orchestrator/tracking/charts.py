@@ -29,6 +29,11 @@ STUDY_CHARTS: Charts = {
     "Values: the best true one so far, and what was reported": [["best_so_far"], ["observed"]],
     "Trust: suspects at the time, and the weight of each trial in the end": [["suspects"], ["weight"]],
 }
+MEAN_RESOURCE: Charts = {
+    "Mean over seeds, by steps spent": [["recommended_regret_by_resource"], ["simple_regret_by_resource"]]
+}
+STUDY_RESOURCE: Charts = {"By steps spent, and what was spent": [["simple_regret_by_resource"], ["resource_spent"]]}
+"""Where a scheduler stops trials on their way."""
 SWEEP_CHARTS: Charts = {
     "Best so far: as reported, and as believed": [["best_reported", "best_believed"]],
     "Trials that the others contradict": [["suspects"]],
@@ -64,12 +69,14 @@ def _tags(views: Mapping[str, Json]) -> dict[str, str]:
 
 def means_view(campaign: Campaign) -> Json:
     """One line for each algorithm and adversary, the best first."""
-    return _view("mean", MEAN_CHARTS, _columns(campaign, "seeds")) | {"orderByKey": RANK}
+    charts = MEAN_CHARTS if campaign.scheduler is None else {**MEAN_CHARTS, **MEAN_RESOURCE}
+    return _view("mean", charts, _columns(campaign, "seeds")) | {"orderByKey": RANK}
 
 
 def studies_view(campaign: Campaign) -> Json:
     """One line for each study, in the order they started."""
-    return _view("study", STUDY_CHARTS, _columns(campaign, "seed")) | {"orderByKey": "attributes.start_time"}
+    charts = STUDY_CHARTS if campaign.scheduler is None else {**STUDY_CHARTS, **STUDY_RESOURCE}
+    return _view("study", charts, _columns(campaign, "seed")) | {"orderByKey": "attributes.start_time"}
 
 
 def _columns(campaign: Campaign, seeds: str) -> list[str]:

@@ -6,7 +6,7 @@ nothing: it keeps equal rows once.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,9 @@ from orchestrator.engine.events import Event, Observation, StudyEnded, Weighing,
 from orchestrator.engine.history import fallbacks, observations
 from orchestrator.review.regret import best_so_far, regret_curves
 from rcgp import SUSPECT_WEIGHT
+
+BY_RESOURCE = "_by_resource"
+"""Ends the name of a metric whose step is not the trial but what all trials up to it spent."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +104,23 @@ def regret_entries(seen: Sequence[Observation], best: float, worst: float, initi
         for name in ("simple_regret", "cumulative_regret")
         for o, point in zip(seen[start:], curves[name][start:], strict=True)
         for key, value in number(name, float(point))
+    ]
+
+
+def resource_entries(seen: Sequence[Observation], regrets: Sequence[Entry], start: int = 0) -> list[Entry]:
+    """What the trials from `start` on spent, which were stopped, and the `regrets` of all trials by steps spent instead.
+
+    `seen` are all trials, by number.
+    """
+    spent = np.cumsum([max((step for step, _ in o.progress), default=0) for o in seen]).tolist()
+    rows = [
+        Entry(key, value, o.number, milliseconds(o.at))
+        for o, total in list(zip(seen, spent, strict=True))[start:]
+        for key, value in (("stopped", float(o.stopped)), ("resource_spent", float(total)))
+    ]
+    place = {o.number: total for o, total in zip(seen, spent, strict=True)}
+    return rows + [
+        replace(e, key=f"{e.key}{BY_RESOURCE}", step=place[e.step]) for e in regrets if e.key == "simple_regret"
     ]
 
 

@@ -16,9 +16,10 @@ from orchestrator.experiments import KIND
 from orchestrator.review.files import current_files
 from orchestrator.review.regret import band_curves, reference
 from orchestrator.review.report import Report
+from orchestrator.review.resource import is_known, resource_curves
 from orchestrator.tracking import entries
 from orchestrator.tracking.charts import COLOUR, STUDIES_VIEW, colours, final_views
-from orchestrator.tracking.entries import Entry
+from orchestrator.tracking.entries import BY_RESOURCE, Entry
 from orchestrator.tracking.experiment import NOTE, charts_page, own_runs
 from orchestrator.tracking.store import Store
 from orchestrator.tracking.tags import MEAN, run_tags
@@ -50,6 +51,10 @@ class Summary:
         for study in self._run.studies:
             rows = entries.regret_entries(seen[study.key], best, worst, study.initial)
             late = rows if self._had_to_wait(seen[study.key]) else []
+            if study.scheduler is not None:
+                late = late + [
+                    e for e in entries.resource_entries(seen[study.key], late) if e.key.endswith(BY_RESOURCE)
+                ]
             self._store.log(study_runs[study.key], entries.bends(late) + entries.final_regret_entries(rows))
 
     def _had_to_wait(self, seen: Sequence[Observation]) -> bool:
@@ -109,3 +114,9 @@ def mean_entries(rows: DataFrame) -> Iterator[Entry]:
             finite = curve[np.isfinite(curve)]
             yield from (Entry(key, float(v), int(n), at) for n, v in zip(finite.index, finite, strict=True))
         yield from (Entry(k, v, 0, at) for k, v in entries.number(f"final_{name}", float(band["mean"].iloc[-1])))
+    for name in ("recommended_regret", "simple_regret") if is_known(rows) else ():
+        for _, band in resource_curves(rows, 0, name):
+            finite = band["mean"][np.isfinite(band["mean"])]
+            yield from (
+                Entry(f"{name}{BY_RESOURCE}", float(v), int(n), at) for n, v in zip(finite.index, finite, strict=True)
+            )

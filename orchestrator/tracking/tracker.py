@@ -128,7 +128,10 @@ class Tracker:
         if known.stage == "paused":
             self.store.reopen_run(known.id)
             known.stage = "running"
-        rows = entries.trial_entries(trials, known.written) + self._live_regret(study, trials, known.written)
+        regrets = self._live_regret(study, trials, known.written)
+        rows = entries.trial_entries(trials, known.written) + regrets
+        if study.scheduler is not None:
+            rows += entries.resource_entries([t.observation for t in trials], regrets, known.written)
         if self._nested(study):
             self._push_children(study, known, [t.observation for t in fresh])
         self.store.log(known.id, entries.bends(rows), {WRITTEN: str(len(trials)), STAGE: "running"})
