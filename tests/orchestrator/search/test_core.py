@@ -366,6 +366,9 @@ def test_the_same_failure_script_for_optuna_and_rcgp() -> None:
     assert raised_by_optuna == {"unknown": "KeyError"}
     assert raised == {}
     assert len(suggested) == 60
-    assert len(np.unique(points(suggested), axis=0)) == 60
+    repeated = [row.x for row in search.observations if row.replicate_of is not None]
+    assert len(set(repeated)) == len(repeated), "no place is tried three times"
+    first = {row.number: row.status for row in search.observations}
+    assert {first[row.replicate_of] for row in search.observations if row.replicate_of is not None} <= {"failed"}
     assert [row.status for row in search.observations].count("completed") == 15
     assert search.model_failures == ()
