@@ -11,7 +11,7 @@ from rcgp.acquisition import Acquisition, Maximizer, Neighbours, Projection
 from rcgp.bounded import BoundedSurrogate
 from rcgp.claims import second_look
 from rcgp.confidence import Schedule
-from rcgp.gaussian import Array, GaussianPosterior, NotPositiveDefiniteError
+from rcgp.gaussian import Array, GaussianPosterior, Mask, NotPositiveDefiniteError
 from rcgp.learner import Learner
 from rcgp.points import quasi_random
 from rcgp.state import SurrogateState
@@ -115,16 +115,21 @@ class Optimizer(Learner):
     def _unchecked(self, state: SurrogateState, waiting: Array) -> Array | None:
         """The place (`d`) of a claim that only a repeat can check: on a grid, among categories nothing can be tried beside it."""
         place = self._claims.to_ask(self._X, self._y, state.trusted, waiting)
-        if place is None or self._project is None:
-            return None
-        beside = place + np.where(place < 0.5, NUDGE, -NUDGE)
-        return place if np.array_equal(self._project(beside[None])[0], place) else None
+        return place if place is not None and self._alone(place[None])[0] else None
+
+    def _alone(self, places: Array) -> Mask:
+        """Beside which of `places` (`m x d`) nothing can be tried, as booleans of shape `m`."""
+        if self._project is None:
+            return np.zeros(len(places), dtype=bool)
+        beside = places + np.where(places < 0.5, NUDGE, -NUDGE)
+        return np.all(self._project(beside) == places, axis=1)
 
     def _forbidden(self, kernel: str, waiting: Array) -> Array | None:
-        """The points (`m x d`) that are not asked: all that were, but for those that may only have had bad luck."""
+        """The points (`m x d`) that are not asked: all that were, but on a grid those that may only have had bad luck."""
         if not self._avoid_repeats:
             return None
-        return np.concatenate([self._X[~self._regions.may_repeat(self._X, self._useful, kernel)], waiting])
+        again = self._regions.may_repeat(self._X, self._useful, kernel) & self._alone(self._X)
+        return np.concatenate([self._X[~again], waiting])
 
     def _maximize(self, state: SurrogateState, waiting: Array) -> Array:
         posterior = self._posterior_of(state)

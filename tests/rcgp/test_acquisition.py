@@ -74,3 +74,33 @@ def test_projected_points_and_forbidden_ones() -> None:
         forbidden = np.concatenate([forbidden, point[None]])
     again = maximizer.maximize(acquisition, np.random.default_rng(0), project=grid, forbidden=forbidden)
     np.testing.assert_array_equal(again, forbidden[0])  # all 25 are taken: the best may be repeated
+
+
+WORDS = np.eye(4)[np.array(list(np.ndindex(4, 4, 4, 4)))].reshape(256, 16)
+"""Four choices of four words: all points that can be tried."""
+
+
+def one_hot(points: Array) -> Array:
+    return np.eye(4)[points.reshape(-1, 4, 4).argmax(axis=2)].reshape(-1, 16)
+
+
+def one_word_away(x: Array) -> Array:
+    return WORDS[np.sum(x != WORDS, axis=1) == 2]
+
+
+def test_moves_on_the_grid_find_what_rounding_misses() -> None:
+    rng, maximizer = np.random.default_rng(0), Maximizer(16, 0, raw=64, local=32)
+    missed = np.empty((8, 2))
+    for row in missed:
+        known = rng.permutation(256)[:30]
+        X, left = WORDS[known], np.delete(WORDS, known, axis=0)
+        noise = np.full(30, 0.01)
+        posterior = GaussianPosterior.condition(X, rng.standard_normal(30), noise, np.full(16, 2.0), "matern52", 0.01)
+        acquisition, rules = UCB(posterior, 1.0), {"project": one_hot, "forbidden": X}
+        for column, neighbours in enumerate((None, one_word_away)):
+            x = maximizer.maximize(acquisition, np.random.default_rng(1), neighbours=neighbours, **rules)
+            assert (left == x).all(axis=1).any()
+            row[column] = acquisition.value(left).max() - acquisition.value(x[None])[0]
+    assert np.all(missed[:, 1] <= missed[:, 0])
+    often, seldom = (missed > 1e-9).sum(axis=0)
+    assert seldom < often
