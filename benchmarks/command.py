@@ -28,7 +28,7 @@ from orchestrator.engine.history import events_of
 
 BECOME_SUBREAPER = 36
 """Linux: processes whose parent ended become our children."""
-SAMPLE_SECONDS, TICKS = 0.05, os.sysconf("SC_CLK_TCK")
+SAMPLE_SECONDS, TICKS = 0.1, os.sysconf("SC_CLK_TCK")
 
 
 def loops(studies: Sequence[Study]) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from rcgp.fit import Hyperparameters
 from rcgp.gaussian import Array, GaussianPosterior, Mask, leave_one_out
+
+USUAL = float(ndtri(0.95))
+"""The 90 % quantile of a Gaussian's |residual| / deviation."""
 
 
 def expectations(
@@ -31,4 +34,4 @@ def overconfidence(residual: Array, variance: Array) -> float:
     """How much too small the deviations are, at least 1: the 90 % quantile of |residual| / deviation against the Gaussian's."""
     if len(residual) < 10:
         return 1.0
-    return max(1.0, float(np.quantile(np.abs(residual) / np.sqrt(variance), 0.9)) / float(norm.ppf(0.95)))
+    return max(1.0, float(np.quantile(np.abs(residual) / np.sqrt(variance), 0.9)) / USUAL)

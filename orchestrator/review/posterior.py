@@ -28,7 +28,7 @@ State = Mapping[str, object]
 """An optimizer's conclusions, as its journal keeps them now and then."""
 GRID = {1: 161, 2: 27}
 """Points along each axis, for problems that can be drawn."""
-FRAMES = {1: 60, 2: 24}
+FRAMES = {1: 40, 2: 24}
 """Positions of the slider; two-dimensional posteriors take more room."""
 LIVED_AGAIN = 10
 """Trials that are thought through one by one; after these only what the journal kept is shown, which costs next to nothing."""

@@ -150,12 +150,12 @@ class Tracker:
         rows = entries.bends(entries.weight_entries(seen, events)) + entries.final_entries(seen, events)
         if self._nested(study):
             self._weigh_children(known, seen, events)
-        self.store.log(known.id, rows, {NOTE: study_note(seen, events, self._objective)})
-        self._write_table(study, known, events)
+        table = self._write_table(study, known, events)
+        self.store.log(known.id, rows, {NOTE: study_note(seen, events, self._objective)} | table)
         self.store.end_run(known.id, "FINISHED", entries.ended_at(events))
         known.closed = known.size
-        self.store.tag(known.id, CLOSED, str(known.closed))
-        self._set_stage(known, "ended")
+        self.store.log(known.id, tags={CLOSED: str(known.closed), STAGE: "ended"})
+        known.stage = "ended"
 
     def _show_rulings(self, study: Study, known: StudyRun, ruled: Mapping[int, Ruling]) -> None:
         """What people say of the trials now, on the study and on the trials that have a run of their own."""
@@ -173,28 +173,26 @@ class Tracker:
         """The session ended before the study did: show what there is, as it is."""
         seen = by_number(events)
         if seen and known.stage != "paused":
-            self._write_table(study, known, events)
+            table = self._write_table(study, known, events)
             self.store.end_run(known.id, "KILLED", entries.milliseconds(seen[-1].at))
-            self._set_stage(known, "paused")
+            self.store.log(known.id, tags=table | {STAGE: "paused"})
+            known.stage = "paused"
 
-    def _write_table(self, study: Study, known: StudyRun, events: Sequence[Event]) -> None:
-        """Every trial in its own units; written as MLflow's tables are, because `log_table` would append."""
+    def _write_table(self, study: Study, known: StudyRun, events: Sequence[Event]) -> dict[str, str]:
+        """Every trial in its own units; written as MLflow's tables are, because `log_table` would append. Returns its tag."""
         frame = study_frame(study, events, self._objective)
         rows = [[spelled(v) if isinstance(v, float) else v for v in row] for row in frame.astype(object).to_numpy()]
         self.store.write(known.id, json.dumps({"columns": list(frame.columns), "data": rows}), TABLE)
-        self.store.tag(known.id, "mlflow.loggedArtifacts", json.dumps([{"path": TABLE, "type": "table"}]))
-
-    def _set_stage(self, known: StudyRun, stage: str) -> None:
-        self.store.tag(known.id, STAGE, stage)
-        known.stage = stage
+        return {"mlflow.loggedArtifacts": json.dumps([{"path": TABLE, "type": "table"}])}
 
     def _conclude(self) -> None:
         """All studies are over: what could only be said of all of them together."""
         Summary(self.run, self.store, self.experiment, self._objective).write(
             {key: known.id for key, known in self._runs.items()}, self._on_long_work
         )
-        for study in self.run.studies:
-            self._set_stage(self._runs[study.key], "complete")
+        for known in (self._runs[study.key] for study in self.run.studies):
+            self.store.tag(known.id, STAGE, "complete")
+            known.stage = "complete"
 
     # --- a run for each trial -----------------------------------------------------------------------------------------
 

@@ -207,7 +207,7 @@ def test_a_suspect_is_asked_again_only_if_wanted(options: dict[str, bool], again
     assert np.array_equal(optimizer.ask(), claimed) == again
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     name=st.sampled_from(MODELS),
     batches=st.lists(st.lists(st.sampled_from([None, *LOOKS]), min_size=1, max_size=4), min_size=4, max_size=8),
@@ -250,8 +250,7 @@ def in_batches(X: Array, y: Array, first: int, size: int) -> tuple[list[int], Ar
     return sorted(s.index for s in optimizer.suspects()), optimizer.weights()
 
 
-@pytest.mark.parametrize("first", [6, 7])
-@pytest.mark.parametrize("lie", [-1e6, -40.0, 1e3, math.inf])
+@pytest.mark.parametrize(("lie", "first"), [(-1e6, 6), (-40.0, 7), (1e3, 6), (math.inf, 7)])
 def test_large_lies_are_suspects_however_many_results_arrive_at_a_time(lie: float, first: int) -> None:
     rng = np.random.default_rng(first)
     X = rng.random((31, 2))
@@ -261,7 +260,7 @@ def test_large_lies_are_suspects_however_many_results_arrive_at_a_time(lie: floa
         assert in_batches(X, y, first, size)[0] == [8, 15, 22], f"{size} at a time"
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_lies_that_were_believed_at_first_are_found_however_many_results_arrive_at_a_time(seed: int) -> None:
     """Half the range off and among the first seven: only reconsidering finds them. Seven and threes meet no multiple of three."""
     rng = np.random.default_rng(seed)

@@ -116,7 +116,7 @@ def test_influence_bound_holds_for_a_numerical_supremum(sigma2: float, width: fl
     assert supremum <= confidence.influence_bound(sigma2, width, decay, abs(mean)) * (1 + 1e-9)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(random_problems(lies=1))
 def test_the_gp_is_brittle_and_the_rcgp_is_not(problem: RandomProblem) -> None:
     clean = np.arange(len(problem.y)) >= 1
