@@ -16,8 +16,10 @@ NEIGHBOURS = 9
 LIMIT = 6.0
 """In robust deviations of the neighbours' rises: beyond it a rise is doubted."""
 
-NEAR = 7
+NEAR = 5
 """The neighbour whose distance is near: one there counts half, one at twice that a sixteenth."""
+SAME_PLACE = 4.0
+"""Neighbours are in one place, seen from a row, that are nearer to each other than near by this factor."""
 SMALL = 0.05
 """Of where most rises are: deviations below this share tell nobody from his neighbours."""
 
@@ -50,7 +52,7 @@ def _neighbours(inputs: Array) -> tuple[Rows, Array]:
     order = np.argsort(apart, axis=1, kind="stable")[:, : min(NEIGHBOURS, len(inputs) - 1)]
     apart = np.take_along_axis(apart, order, axis=1)
     scale = np.maximum(apart[:, NEAR - 1], 1e-9)
-    crowd = _nearness(distance[order[:, :, None], order[:, None, :]] / scale[:, None, None]).sum(axis=2)
+    crowd = _nearness(SAME_PLACE * distance[order[:, :, None], order[:, None, :]] / scale[:, None, None]).sum(axis=2)
     return order, _nearness(apart / scale[:, None]) / crowd
 
 
