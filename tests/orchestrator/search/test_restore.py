@@ -294,11 +294,30 @@ Path(sys.argv[3]).write_text(json.dumps(RCGPSearch.load(folder / "run").get_stat
 """
 
 
-def saved_trials(folder: Path) -> dict[str, Any]:
-    """What the newest searcher state in a folder knows of trials; nothing before there is one."""
-    states = sorted((folder / "run").glob("searcher-state-*.pkl"))
-    known: dict[str, Any] = json.loads(states[-1].read_text())["search"]["trials"] if states else {"rows": []}
-    return known
+def saved_trials(folder: Path) -> list[dict[str, Any]]:
+    """The rows of the newest searcher state in a folder; none before there is one, and while Tune is copying its files."""
+    try:
+        for state in (folder / "run").glob("experiment_state-*.json"):
+            json.loads(state.read_text())
+        states = [json.loads(state.read_text()) for state in sorted((folder / "run").glob("searcher-state-*.pkl"))]
+    except ValueError:
+        return []
+    rows: list[dict[str, Any]] = states[-1]["search"]["trials"]["rows"] if states else []
+    return rows
+
+
+def kill_once_stopped_early(driver: subprocess.Popen[bytes], folder: Path, seconds: float = 500) -> None:
+    """SIGKILL as soon as a scheduler stopped a trial, when no file is half copied: Tune would refuse that, and so do we."""
+    deadline = time.monotonic() + seconds
+    while True:
+        assert driver.poll() is None, "it ended before a trial was stopped"
+        assert time.monotonic() < deadline
+        if any(spent(row) < 9 for row in saved_trials(folder)[5:]):
+            driver.send_signal(signal.SIGSTOP)
+            if saved_trials(folder):
+                return
+            driver.send_signal(signal.SIGCONT)
+        time.sleep(0.05)
 
 
 def spent(row: dict[str, Any]) -> float:
@@ -309,23 +328,20 @@ def spent(row: dict[str, Any]) -> float:
 
 @pytest.mark.slow
 @pytest.mark.ray
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1100)
 def test_a_run_under_asha_that_is_killed_and_restored_goes_on_with_the_rows_it_had(tmp_path: Path) -> None:
     script, summary = tmp_path / "driver.py", tmp_path / "summary.json"
     script.write_text(STOPPING_DRIVER)
-    driver, deadline = start(script, str(tmp_path), "start", str(summary)), time.monotonic() + 400
+    driver = start(script, str(tmp_path), "start", str(summary))
     try:
-        while not any(spent(row) < 9 for row in saved_trials(tmp_path)["rows"][5:]):
-            assert driver.poll() is None, "it ended before a trial was stopped"
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        kill_once_stopped_early(driver, tmp_path)
     finally:
         driver.send_signal(signal.SIGKILL)
         driver.wait()
     known = saved_trials(tmp_path)
-    assert start(script, str(tmp_path), "restore", str(summary)).wait(timeout=400) == 0
+    assert start(script, str(tmp_path), "restore", str(summary)).wait(timeout=500) == 0
     after = json.loads(summary.read_text())
-    assert after["rows"][: len(known["rows"])] == known["rows"], "with their rungs, and stopped or not"
+    assert after["rows"][: len(known)] == known, "with their rungs, and stopped or not"
     assert sorted(row["number"] for row in after["rows"]) == list(range(20))
     assert after["pending"] == []
     assert after["budget"] == [9.0, 9.0]
