@@ -84,4 +84,5 @@ def prepare(objective: Objective) -> None:
 
 def full_steps(objective: Objective) -> int | None:
     """How many steps a whole evaluation reports, as the optional member `steps` says; None where it reports none."""
-    return getattr(objective, "steps", None) or None
+    steps = getattr(objective, "steps", None)
+    return steps if isinstance(steps, int) and steps > 0 else None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from rcgp.gaussian import Array
+from rcgp.gaussian import Array, Rows
 
 FEWEST = 8
 """Among fewer trials nobody is out of line."""
@@ -16,26 +16,57 @@ NEIGHBOURS = 9
 LIMIT = 6.0
 """In robust deviations of the neighbours' rises: beyond it a rise is doubted."""
 
+NEAR = 5
+"""The neighbour whose distance is near: one there counts half, one at twice that a sixteenth."""
+SAME_PLACE = 4.0
+"""Neighbours are in one place, seen from a row, that are nearer to each other than near by this factor."""
+SMALL = 0.05
+"""Of where most rises are: deviations below this share tell nobody from his neighbours."""
+
 
 def out_of_line(inputs: Array, rise: Array) -> tuple[Array, Array]:
     """Weight in [0, 1] of every rise (`n`) by those of its neighbours in `inputs` (`n x d`), and how far it is from theirs.
 
-    Median and spread are those of the neighbours: where honest curves differ, much is allowed. Lies may have any share that
-    is no majority anywhere.
+    Median and spread are those of the neighbours, who count by their nearness, a crowd in one place as one: a search gathers
+    where it is best, and those it left behind rise otherwise. Lies may have any share that is no majority anywhere.
     """
     n = len(rise)
     if n < FEWEST:
         return np.ones(n), np.zeros(n)
-    distance = cdist(inputs, inputs)
-    np.fill_diagonal(distance, np.inf)
-    near = rise[np.argsort(distance, axis=1, kind="stable")[:, : min(NEIGHBOURS, n - 1)]]
-    middle = np.median(near, axis=1)
-    spread = 1.4826 * np.median(np.abs(near - middle[:, None]), axis=1)
+    order, counts = _neighbours(inputs)
+    near = rise[order]
+    middle = _weighted_median(near, counts)
+    spread = 1.4826 * _weighted_median(np.abs(near - middle[:, None]), counts)
     residual = rise - middle
-    deviation = np.hypot(spread, np.median(spread)) + 1e-9 * np.max(np.abs(rise))
+    low, high = np.quantile(rise, [0.1, 0.9])
+    deviation = np.hypot(np.hypot(spread, np.median(spread)), SMALL * (high - low)) + 1e-9 * np.max(np.abs(rise))
     distance_in_line = np.abs(residual) / np.maximum(deviation, 1e-300)
     doubted = distance_in_line > LIMIT
     return np.where(doubted, 0.5 * (LIMIT / np.maximum(distance_in_line, LIMIT)) ** 2, 1.0), residual
+
+
+def _neighbours(inputs: Array) -> tuple[Rows, Array]:
+    """The neighbours of every row of `inputs` (`n x d`), nearest first, and how much each of them counts (`n x k` both)."""
+    distance = cdist(inputs, inputs)
+    apart = distance + np.diag(np.full(len(inputs), np.inf))
+    order = np.argsort(apart, axis=1, kind="stable")[:, : min(NEIGHBOURS, len(inputs) - 1)]
+    apart = np.take_along_axis(apart, order, axis=1)
+    scale = np.maximum(apart[:, NEAR - 1], 1e-9)
+    crowd = _nearness(SAME_PLACE * distance[order[:, :, None], order[:, None, :]] / scale[:, None, None]).sum(axis=2)
+    return order, _nearness(apart / scale[:, None]) / crowd
+
+
+def _nearness(distance: Array) -> Array:
+    return np.exp2(-np.square(distance))
+
+
+def _weighted_median(values: Array, weights: Array) -> Array:
+    """The median of every row of `values` (`n x k`), shape `n`, where some count for more than others."""
+    order = np.argsort(values, axis=1, kind="stable")
+    total = np.cumsum(np.take_along_axis(weights, order, axis=1), axis=1)
+    middle = (total >= 0.5 * total[:, -1:]).argmax(axis=1)
+    median: Array = np.take_along_axis(values, np.take_along_axis(order, middle[:, None], axis=1), axis=1)[:, 0]
+    return median
 
 
 def remarks(curves: Sequence[Sequence[float]]) -> dict[int, str]:

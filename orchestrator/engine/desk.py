@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import ray
@@ -23,7 +23,7 @@ class Question:
 
     trial: Try
     step: int
-    value: float
+    value: float = field(compare=False)  # may be NaN, which equals nothing
 
 
 class RungDesk:

@@ -134,3 +134,12 @@ def test_three_rows_a_trial_cost_at_most_three_times_as_much() -> None:
             optimizer.tell(x, points[-1][1], curve=points[1:3] if with_curves else ())
         seconds.append(time.perf_counter() - started)
     assert seconds[1] < 3.0 * seconds[0], seconds
+
+
+def test_a_crowd_where_the_search_gathered_does_not_outvote_those_far_from_it() -> None:
+    """Eight in one place rise alike; those elsewhere rise otherwise, and are in line. One of the crowd that does not is not."""
+    inputs = np.append(np.linspace(0.0, 0.6, 6), 0.8 + 0.001 * np.arange(8))[:, None]
+    rise = np.append(np.zeros(6), np.full(8, 0.55)) + 0.001 * np.random.default_rng(0).standard_normal(14)
+    assert (out_of_line(inputs, rise)[0] == 1.0).all()
+    rise[10] = 0.0
+    assert np.flatnonzero(out_of_line(inputs, rise)[0] < 0.5).tolist() == [10]

@@ -134,6 +134,15 @@ BAD_VALUES = {
     "algorithms-twice": ({"algorithms": ["random", "random"]}, "random appears twice; give each its own label"),
     "key": ({"trails": 3}, "unknown key 'trails'; did you mean 'trials'?"),
     "key-inner": ({"limits": {"trial_second": 3}}, "unknown key 'limits.trial_second'; did you mean 'trial_seconds'?"),
+    "scheduler": ({"scheduler": "ascha"}, "scheduler.name must be one of asha (did you mean 'asha'?), got 'ascha'"),
+    "scheduler-key": (
+        {"scheduler": {"name": "asha", "grase": 1}},
+        "unknown key 'scheduler.grase'; did you mean 'grace'?",
+    ),
+    "scheduler-value": (
+        {"scheduler": {"name": "asha", "reduction": 1}},
+        "scheduler.reduction should be greater than 1",
+    ),
     "name-slash": ({"name": "a/b"}, "name 'a/b' must consist of"),
     "name-dots": ({"name": ".."}, "name '..' must consist of"),
     "name-long": ({"name": "x" * 101}, "must consist of at most 100 letters"),
@@ -158,6 +167,14 @@ BAD_PARTS = {
     "algorithm-option": ({"algorithms": [{"name": "gp-ucb", "scael": 1}]}, "scale"),
     "objective": ({"objective": "forester"}, "Did you mean 'forrester'?"),
     "objective-option": ({"objective": {"name": "forrester", "noise": 1}}, "noise_std"),
+    "no-progress": (
+        {"scheduler": "asha"},
+        "scheduler asha: forrester reports no progress that a trial could be stopped by",
+    ),
+    "grace": (
+        {"scheduler": {"name": "asha", "grace": 4}, "objective": "lander"},
+        "scheduler.grace must be less than the 4 steps of a whole trial, got 4",
+    ),
     "objective-import": ({"objective": "no.such.module:Thing"}, "no.such.module"),
     "adversary": ({"adversaries": ["clairvoyent"]}, "Did you mean 'clairvoyant'?"),
     "adversary-option": ({"adversaries": [{"name": "crash", "valeu": 1}]}, "value"),

@@ -14,7 +14,7 @@ from small_runs import HERE, started
 
 from orchestrator import session
 from orchestrator.campaign.runs import ledger_path
-from orchestrator.campaign.study import Component, Study
+from orchestrator.campaign.study import Component, Scheduler, Study
 from orchestrator.engine import runner
 from orchestrator.engine.adversary import AdversaryActor
 from orchestrator.engine.deadline import Deadlines
@@ -67,14 +67,26 @@ def assert_settled_once(events, study: Study) -> None:
     assert all(n <= study.retries + 1 for n in tries.values())
 
 
-def test_with_one_worker_both_engines_give_the_same_trials(tmp_path):
-    study = Study(
-        Component("a2-rcgp-ucb"), Component("forrester"), Component("clairvoyant", {"budget": 3}), trials=6, initial=3
-    )
+CLAIRVOYANT = Component("clairvoyant", {"budget": 3})
+CLIMBING = Component("climbing:Climbing")
+
+
+@pytest.mark.parametrize(
+    "study",
+    [
+        Study(Component("a2-rcgp-ucb"), Component("forrester"), CLAIRVOYANT, trials=6, initial=3),
+        Study(Component("random"), CLIMBING, Component("crash"), trials=8, initial=2, scheduler=Scheduler(witnesses=2)),
+    ],
+    ids=["plain", "stopping"],
+)
+def test_with_one_worker_both_engines_give_the_same_trials(tmp_path, study):
     journal = FileJournal(tmp_path / "sequential.jsonl")
     run_sequential(study, journal, in_caller=True)
     journal.close()
-    assert points(parallel(study, tmp_path)) == points(read(tmp_path / "sequential.jsonl"))
+    alone, together = read(tmp_path / "sequential.jsonl"), parallel(study, tmp_path)
+    assert points(together) == points(alone)
+    assert [o.stopped for o in observations(together)] == [o.stopped for o in observations(alone)]
+    assert any(o.stopped for o in observations(alone)) == (study.scheduler is not None)
 
 
 def test_trial_actors_survive_what_their_trials_do(tmp_path):

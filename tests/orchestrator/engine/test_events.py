@@ -13,6 +13,7 @@ from orchestrator.engine.events import (
     Observation,
     OptimizerSaved,
     Ruling,
+    RungReached,
     SessionStarted,
     StudyEnded,
     TrialFailed,
@@ -41,6 +42,8 @@ EVENTS = [
     Observation(
         1, (0.5,), 1.0, 1.0, 1.0, reporter=Reporter("gpu-07", "0 NVIDIA A100", 7), standard_error=0.25, replicate_of=0
     ),
+    RungReached(4, 3, -math.inf, stopped=True, at=4.0),
+    Observation(4, (0.5,), 0.25, 0.25, 0.25, progress=((1, 0.125), (3, 0.25)), stopped=True),
     Ruling(17, "lie", "anna", "its fan is broken", at=6.0),
     ConfirmationAsked(5, 3, "anna", at=7.0),
     StudyEnded(3, at=5.0, journal_seconds=0.5, weights={3: 1.0}),

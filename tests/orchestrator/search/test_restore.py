@@ -20,6 +20,7 @@ from ray.tune.search import ConcurrencyLimiter, Repeater
 from trainables import crashes_until_repaired
 
 from orchestrator import RCGPSearch
+from orchestrator.plain import from_plain
 
 cloudpickle.register_pickle_by_value(trainables)  # workers do not have the tests on their path
 ONE_BY_ONE = tune.with_resources(crashes_until_repaired, {"cpu": 2})
@@ -284,6 +285,92 @@ def test_after_sigkill_of_the_driver_tuner_restore_goes_on_with_all_that_was_kno
     lost = after - len(known["rows"])
     assert lost <= 4  # at most what was in flight or unsaved runs again
     assert len(log.read_text().splitlines()) <= 30 + 6
+
+
+STOPPING_DRIVER = """
+import json, sys, time, ray
+from pathlib import Path
+from ray import tune
+from orchestrator import RCGPSearch, RobustASHAScheduler
+
+folder, step = Path(sys.argv[1]), sys.argv[2]
+
+def trainable(config):
+    good = 1 - abs(config["x"] - 0.3)
+    for epoch in range(1, 10):
+        time.sleep(0.02)
+        tune.report({"score": good * epoch / 9})
+
+ray.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+if step == "start":
+    search, scheduler = RCGPSearch(n_initial=4, seed=1), RobustASHAScheduler(max_t=9, reduction_factor=3, witnesses=2)
+    config = tune.TuneConfig(
+        metric="score", mode="max", search_alg=search, scheduler=scheduler, num_samples=20, reuse_actors=True
+    )
+    storage = tune.RunConfig(storage_path=str(folder), name="run", verbose=0)
+    tuner = tune.Tuner(trainable, param_space={"x": tune.uniform(0, 1)}, tune_config=config, run_config=storage)
+else:
+    tuner = tune.Tuner.restore(str(folder / "run"), trainable)
+tuner.fit()
+Path(sys.argv[3]).write_text(json.dumps(RCGPSearch.load(folder / "run").get_state()["search"]["trials"]))
+"""
+
+
+def saved_trials(folder: Path) -> list[dict[str, Any]]:
+    """The rows of the newest searcher state in a folder; none before there is one, and while Tune is copying its files."""
+    try:
+        for state in (folder / "run").glob("experiment_state-*.json"):
+            json.loads(state.read_text())
+        states = [json.loads(state.read_text()) for state in sorted((folder / "run").glob("searcher-state-*.pkl"))]
+    except ValueError:
+        return []
+    rows: list[dict[str, Any]] = states[-1]["search"]["trials"]["rows"] if states else []
+    return rows
+
+
+def kill_once_stopped_early(driver: subprocess.Popen[bytes], folder: Path, seconds: float = 500) -> None:
+    """SIGKILL as soon as a scheduler stopped a trial, when no file is half copied: Tune would refuse that, and so do we."""
+    deadline = time.monotonic() + seconds
+    while True:
+        assert driver.poll() is None, "it ended before a trial was stopped"
+        assert time.monotonic() < deadline
+        if any(spent(row) < 9 for row in saved_trials(folder)[5:]):
+            driver.send_signal(signal.SIGSTOP)
+            if saved_trials(folder):
+                return
+            driver.send_signal(signal.SIGCONT)
+        time.sleep(0.05)
+
+
+def spent(row: dict[str, Any]) -> float:
+    """The epochs of a row that was saved."""
+    epochs: float = from_plain(row["rungs"])[-1][0]
+    return epochs
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+@pytest.mark.timeout(1100)
+def test_a_run_under_asha_that_is_killed_and_restored_goes_on_with_the_rows_it_had(tmp_path: Path) -> None:
+    script, summary = tmp_path / "driver.py", tmp_path / "summary.json"
+    script.write_text(STOPPING_DRIVER)
+    driver = start(script, str(tmp_path), "start", str(summary))
+    try:
+        kill_once_stopped_early(driver, tmp_path)
+    finally:
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+    known = saved_trials(tmp_path)
+    assert start(script, str(tmp_path), "restore", str(summary)).wait(timeout=500) == 0
+    after = json.loads(summary.read_text())
+    assert after["rows"][: len(known)] == known, "with their rungs, and stopped or not"
+    assert sorted(row["number"] for row in after["rows"]) == list(range(20))
+    assert after["pending"] == []
+    assert after["budget"] == [9.0, 9.0]
+    assert {row["rungs"][-1][0] for row in after["rows"]} >= {1.0, 9.0}
+    assert all(row["rungs"][-1][0] == 9 for row in after["rows"] if row["number"] < 2), (
+        "the witnesses, before and after"
+    )
 
 
 @pytest.mark.slow
