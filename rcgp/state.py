@@ -146,8 +146,7 @@ class SurrogateState:
         doubted = np.zeros(len(rows), dtype=bool)
         if before is not None and before.doubted is not None:
             doubted[: before.n] = before.doubted
-        if self.doubted is not None:
-            doubted[rows] = self.doubted
+        doubted[rows] = False if self.doubted is None else self.doubted
         return replace(
             self,
             noise_inflation=noise_inflation,
