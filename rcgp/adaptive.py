@@ -11,6 +11,7 @@ from scipy.stats import t as student_t
 
 from rcgp.agreement import Agreement, most_lies, within_budget
 from rcgp.anchor import expectations, overconfidence
+from rcgp.challenge import challenged, is_due
 from rcgp.evidence import Evidence
 from rcgp.fit import POWERS, Data, Hyperparameters, leave_one_out_score, marginal_likelihood
 from rcgp.fixed_center import RobustSurrogate, Told, believable, paper_width
@@ -60,8 +61,8 @@ class AdaptiveSurrogate(RobustSurrogate):
     - an anchor that is wrong about its own rows more often than it thinks suspects less;
     - a row that an objective of shorter length-scales would explain is trusted: few rows in many dimensions say little of them.
 
-    One thing finds lies that were believed when there was nothing to contradict them: see `rcgp.reconsider`. And many rows told
-    at once are explained as a whole, whatever the share of lies: see `rcgp.score`.
+    Two things find lies that were believed when there was nothing to contradict them: a few by `rcgp.reconsider`, any number by
+    `rcgp.challenge`. And many rows told at once are explained as a whole, whatever the share of lies: see `rcgp.score`.
     """
 
     width: float = 3.0
@@ -95,15 +96,20 @@ class AdaptiveSurrogate(RobustSurrogate):
                 return previous
         due, hyper = self.fit_is_due(n, previous), hyper_of(previous)
         records = self._records(X, y, previous, evidence)
-        trusted, allowed = self._first_look(X, y, previous, evidence), self._allowed(y, previous, records)
-        if due and self._reconsiders(n, previous):
+        doubted = self._doubted(y, previous, evidence)
+        trusted = self._first_look(X, y, previous, evidence) & ~doubted
+        allowed = self._allowed(y, previous, records.bad | doubted)
+        if due and self._reconsiders(n, previous) and trusted.sum() >= FEWEST:
+            suspects = np.append(~previous.trusted, np.zeros(n - previous.n, dtype=bool)) if previous else ~trusted
+            if suspects.any() or is_due(n, previous.n if previous else 0):
+                trusted, doubted, hyper = self._challenged(X, y, trusted, suspects, hyper, evidence)
             trusted, hyper = self._reconsidered(X, y, trusted, hyper, evidence)
         for _ in range(self.rounds):
             scaling = Scaling.of(y[trusted])
             told = Told.of(X, y, scaling, evidence)
             data = Data.trusted(X[trusted], told.z[trusted], told.own_noise[trusted])
             hyper = self.refit(data, marginal_likelihood, hyper, due=due)
-            noise_inflation, target_shift, concluded = self._tested(told, trusted, hyper, allowed, records)
+            noise_inflation, target_shift, concluded = self._tested(told, trusted, hyper, allowed, records, doubted)
             if np.array_equal(concluded, trusted):
                 break
             trusted, due = concluded, True
@@ -111,7 +117,8 @@ class AdaptiveSurrogate(RobustSurrogate):
         readmitted = trusted & ~trusted_rows(noise_inflation)
         noise_inflation[readmitted], target_shift[readmitted] = 1.0, 0.0
         at, own = fitted_at(n, due, previous), if_any(told.own_noise)
-        return SurrogateState(scaling, hyper, noise_inflation, target_shift, at, own_noise=own)
+        lies = doubted if doubted.any() else None
+        return SurrogateState(scaling, hyper, noise_inflation, target_shift, at, own_noise=own, doubted=lies)
 
     def _told_at_once(self, X: Array, y: Array, evidence: Evidence) -> SurrogateState:
         """The first state of many rows: who lies is what explains them best, and a row that lies has no plateau."""
@@ -126,11 +133,10 @@ class AdaptiveSurrogate(RobustSurrogate):
         data = Data.trusted(X[trusted], told.z[trusted], told.own_noise[trusted])
         hyper = self.refit(data, marginal_likelihood, explanation.hyper)
         expected, latent = expectations(X, told.z, trusted, hyper, self.kernel, told.own_noise)
-        noise_inflation, target_shift = PlateauIMQ(0.0, self._decay(latent, hyper.noise + told.own_noise))(
-            told.z - expected
+        believed, own = (np.ones(n), np.zeros(n)), if_any(told.own_noise)
+        noise_inflation, target_shift = self._without_plateau(
+            ~trusted, told.z - expected, latent, hyper.noise + told.own_noise, believed
         )
-        noise_inflation = np.where(trusted, 1.0, np.maximum(noise_inflation, 2.0 / SUSPECT_WEIGHT))
-        target_shift, own = np.where(trusted, 0.0, target_shift), if_any(told.own_noise)
         return SurrogateState(scaling, hyper, noise_inflation, target_shift, n, own_noise=own)
 
     def _records(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Records:
@@ -145,20 +151,27 @@ class AdaptiveSurrogate(RobustSurrogate):
         variance = latent + previous.hyper.noise + told.own_noise
         return Records.of(likelier_a_lie(told.z, expected, variance), evidence.reporter)
 
-    def _allowed(self, y: Array, previous: SurrogateState | None, records: Records) -> int:
+    def _doubted(self, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Mask:
+        """Which rows (`n`, boolean) the last challenge took for lies; none once there are too many rows for another."""
+        doubted = np.zeros(len(y), dtype=bool)
+        if previous is not None and previous.doubted is not None and len(y) <= RECONSIDERED:
+            doubted[: previous.n] = previous.doubted
+        return doubted & np.isfinite(y) & ~evidence.vouched
+
+    def _allowed(self, y: Array, previous: SurrogateState | None, free: Mask) -> int:
         """How many plausible suspects there may be: the budget, or else what is usual, or as many as there were.
 
-        Those of a bad reporter need no budget.
+        The `free` (`n`, boolean) need no budget: those of a bad reporter, and lies without which all others are explained better.
         """
         if self.budget is not None or previous is None:
             return most_lies(len(y), self.budget)
         z = previous.scaling.to_scaled(y[: previous.n])
         low, high = self._believable_range(z[previous.trusted])
-        before = ~previous.trusted & (z >= low) & (z <= high) & ~records.bad[: previous.n]
+        before = ~previous.trusted & (z >= low) & (z <= high) & ~free[: previous.n]
         found, usual, new = int(before.sum()), most_lies(len(y), None), len(y) - previous.n
         if found <= usual:
             return usual
-        # more than usual can only have been found among many told at once: as large a share of what follows, and luck
+        # more than usual were found among many told at once, or by challenges: as large a share of what follows, and luck
         return min(found + math.ceil(found / previous.n * new) + usual, len(y) // 3)
 
     def _first_look(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Mask:
@@ -185,12 +198,32 @@ class AdaptiveSurrogate(RobustSurrogate):
         known = 0 if previous is None else previous.n
         return n <= RECONSIDERED and (n > self.eager or n // 3 > known // 3)
 
+    def _challenged(
+        self, X: Array, y: Array, trusted: Mask, suspects: Mask, hyper: Hyperparameters | None, evidence: Evidence
+    ) -> tuple[Mask, Mask, Hyperparameters | None]:
+        """The trusted rows and the lies after a challenge (`n`, boolean), and where the fit starts; `suspects` were so before.
+
+        What is far out is no part of it: that is a lie by itself. Who is a suspect only now may be pardoned in a moment.
+        """
+        z = Scaling.of(y[trusted]).to_scaled(y)
+        low, high = self._believable_range(z[trusted])
+        rows = np.flatnonzero(trusted | ((z >= low) & (z <= high)))
+        told = Told.of(X[rows], y[rows], Scaling.of(y[rows]), evidence.rows(rows))
+        reports = Reports(told.X, told.z, told.own_noise, told.vouched)
+        most = len(rows) // 3 if self.budget is None else self.budget
+        start = hyper or Hyperparameters.default(X.shape[1])
+        verdict = challenged(reports, trusted[rows], start, self.kernel, most)
+        lies = mask_of(rows[~verdict.honest], len(y))
+        if verdict.hyper is None:
+            return trusted, lies & suspects & ~trusted, hyper
+        return mask_of(rows[verdict.honest], len(y)), lies, verdict.hyper
+
     def _reconsidered(
         self, X: Array, y: Array, trusted: Mask, hyper: Hyperparameters | None, evidence: Evidence
     ) -> tuple[Mask, Hyperparameters | None]:
         """The trusted rows (`n`, boolean) without those that make all others hard to explain, and where their fit starts."""
         allowed = most_lies(len(y), self.budget) - int((~trusted & np.isfinite(y)).sum())
-        if trusted.sum() < FEWEST or allowed < 1:
+        if allowed < 1:
             return trusted, hyper
         scaling = Scaling.of(y[trusted])
         own = evidence.own_noise(scaling.deviation)[trusted]
@@ -199,25 +232,38 @@ class AdaptiveSurrogate(RobustSurrogate):
         return simplest_explanation(X, y, trusted, whole, self.kernel, allowed, evidence) or (trusted, hyper)
 
     def _tested(
-        self, told: Told, trusted: Mask, hyper: Hyperparameters, allowed: int, records: Records
+        self, told: Told, trusted: Mask, hyper: Hyperparameters, allowed: int, records: Records, doubted: Mask
     ) -> tuple[Array, Array, Mask]:
-        """Noise inflation and target shift of every row by what the trusted ones expect, and who is trusted then (`n` each)."""
+        """Noise inflation and target shift of every row by what the trusted ones expect, and who is trusted then (`n` each).
+
+        The `doubted` (`n`, boolean) have no plateau.
+        """
         z, noise = told.z, hyper.noise + told.own_noise
         expected, latent = expectations(told.X, z, trusted, hyper, self.kernel, told.own_noise)
         excess = overconfidence((z - expected)[trusted], (latent + noise)[trusted])
         plateau = self._plateau(z, expected, latent, noise, z[trusted], excess)
         noise_inflation, target_shift = told.weighed(plateau, z - expected)
         if not trusted_rows(noise_inflation).all():
-            explained = self._explained_by_a_rougher(told, trusted, hyper, excess)
+            explained = self._explained_by_a_rougher(told, trusted, hyper, excess) & ~doubted
             noise_inflation = np.where(explained, 1.0, noise_inflation)
             target_shift = np.where(explained, 0.0, target_shift)
         if records.bad.any():
             p = records.probability(likelier_a_lie(z, expected, latent + noise)) * ~told.vouched
             noise_inflation = np.maximum(noise_inflation, inflation(p, latent, noise))
+        noise_inflation, target_shift = self._without_plateau(
+            doubted, z - expected, latent, noise, (noise_inflation, target_shift)
+        )
         held = trusted_rows(noise_inflation)
         concluded = within_budget(
-            # doubted for who says it: no matter of how many there may be
-            Agreement(told.X, np.where(records.bad & ~held, np.nan, z), hyper, self.kernel, self.width, told.own_noise),
+            # doubted for who says it, or by an explanation of all: no matter of how many there may be
+            Agreement(
+                told.X,
+                np.where((records.bad | doubted) & ~held, np.nan, z),
+                hyper,
+                self.kernel,
+                self.width,
+                told.own_noise,
+            ),
             held,
             suspicion=np.abs(z - expected) / plateau.width,
             allowed=allowed,
@@ -240,6 +286,16 @@ class AdaptiveSurrogate(RobustSurrogate):
         far = np.maximum(np.where(z < expected, expected - low, high - expected), near)
         share = np.minimum(latent, 1.0)  # of the prior in what is unknown here
         return PlateauIMQ((1.0 - share) * near + share * far, self._decay(latent, noise))
+
+    def _without_plateau(
+        self, lies: Mask, residual: Array, latent: Array, noise: Array, others: tuple[Array, Array]
+    ) -> tuple[Array, Array]:
+        """Noise inflation and target shift (`n` each) of `lies`, suspects however well they fit; of all others as given."""
+        if not lies.any():
+            return others
+        noise_inflation, target_shift = PlateauIMQ(0.0, self._decay(latent, noise))(residual)
+        noise_inflation = np.maximum(noise_inflation, 2.0 / SUSPECT_WEIGHT)
+        return np.where(lies, noise_inflation, others[0]), np.where(lies, target_shift, others[1])
 
     def _decay(self, latent: Array, noise: Array) -> Array:
         """How fast trust falls beyond the plateau, for every row (`n`)."""

@@ -10,7 +10,7 @@ import numpy as np
 from rcgp.fit import Hyperparameters
 from rcgp.gaussian import KERNELS, Array, Mask, Rows, squared_distance
 
-FAR_OUT = 2
+FAR_OUT_BELOW, FAR_OUT_ABOVE = 3, 2
 """So many times the budget must agree before values out of the believable range are believed: who drops a lie asks at the same
 place again, and is lied to again."""
 
@@ -74,7 +74,9 @@ def within_budget(
         return trusted
     low, high = believable
     plausible = suspects[(z[suspects] >= low) & (z[suspects] <= high)]
-    readmitted = _readmitted(agreement.largest_group(suspects), plausible, suspicion, allowed)
+    group = agreement.largest_group(suspects)
+    far_out = FAR_OUT_BELOW if (z[group] < low).any() else FAR_OUT_ABOVE
+    readmitted = _readmitted(group, plausible, suspicion, allowed, far_out)
     result = trusted.copy()
     result[readmitted] = True
     contradicting = agreement.contradicting(np.flatnonzero(trusted), readmitted)
@@ -83,9 +85,9 @@ def within_budget(
     return result
 
 
-def _readmitted(group: Rows, plausible: Rows, suspicion: Array, allowed: int) -> Rows:
+def _readmitted(group: Rows, plausible: Rows, suspicion: Array, allowed: int, far_out: int) -> Rows:
     """The suspects to believe again, given the largest `group` that agrees and the `plausible` ones; maybe none."""
-    enough = allowed if np.isin(group, plausible).all() else FAR_OUT * allowed
+    enough = allowed if np.isin(group, plausible).all() else far_out * allowed
     if len(group) <= enough and len(plausible) <= allowed:
         return group[:0]
     believed = group if len(group) > enough else group[np.isin(group, plausible)]

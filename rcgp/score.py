@@ -73,13 +73,9 @@ def explain(reports: Reports, reaches: tuple[float, ...], most: int, kernel: str
 
     The search starts from everybody, and from the rows in the middle (`central`): a fit to all explains the lies away.
     """
-    z = reports.z
-    everybody, smooth = np.full(len(z), True), Hyperparameters.default(reports.X.shape[1])
-    nobody = _fitted(reports, Explanation(everybody, smooth, -math.inf), kernel)
-    nobody = replace(nobody, score=_Models.of(reports, everybody, nobody.hyper, kernel).score())
-    middles = {middle.tobytes(): middle for middle in (central(z, reach) | reports.vouched for reach in reaches)}
-    starts = [nobody, *(Explanation(middle, smooth, -math.inf) for middle in middles.values())]
-    found = [_climbed(reports, start, most, kernel) for start in starts]
+    climb, smooth = Climb(reports, most, kernel), Hyperparameters.default(reports.X.shape[1])
+    nobody = climb.fitted(Explanation(np.full(len(reports.z), True), smooth, -math.inf))
+    found = [climb.top(nobody), *climb.from_the_middle(reaches)]
     return max((e for e in (nobody, *found) if e.lies <= most), key=lambda e: e.score)
 
 
@@ -109,39 +105,66 @@ def log_student(squared: Array) -> Array:
     return constant - 0.5 * (TAIL + 1) * np.log1p(squared / TAIL)
 
 
-def _climbed(reports: Reports, start: Explanation, most: int, kernel: str) -> Explanation:
-    """Ask in turn who is honest under the hyper-parameters, and for the hyper-parameters of the honest, until nobody moves."""
-    best = current = _moved(reports, start, most, kernel)
-    if math.isfinite(start.score) and not (current.honest ^ start.honest).any():
-        return current
-    for _ in range(ROUNDS):
-        honest = current.honest
-        current = _moved(reports, _fitted(reports, current, kernel), most, kernel)
-        best = max(best, current, key=lambda e: e.score)
-        if np.array_equal(current.honest, honest):
-            break
-    return best
+class Climb:
+    """The search for the best explanation of `reports` with at most so many lies, uphill from wherever it starts."""
 
+    def __init__(self, reports: Reports, most: int, kernel: str) -> None:
+        self._reports, self._most, self._kernel = reports, most, kernel
+        self._smooth = Hyperparameters.default(reports.X.shape[1])
+        self._tops: dict[bytes, Explanation] = {}
 
-def _fitted(reports: Reports, explanation: Explanation, kernel: str) -> Explanation:
-    """The same honest rows, with their own hyper-parameters."""
-    rows, smooth = explanation.honest, Hyperparameters.default(reports.X.shape[1])
-    known = np.array_equal(explanation.hyper.theta, smooth.theta)
-    starts = [smooth] if known else [explanation.hyper, smooth]
-    data = Data.trusted(reports.X[rows], reports.z[rows], reports.own_noise[rows])
-    return replace(explanation, hyper=fit(data, starts, kernel, marginal_likelihood).hyper)
+    def from_the_middle(self, reaches: tuple[float, ...]) -> list[Explanation]:
+        """The tops above the rows in the middle (`central`)."""
+        return [self.from_smooth(central(self._reports.z, reach) | self._reports.vouched) for reach in reaches]
 
+    def from_smooth(self, honest: Mask) -> Explanation:
+        """The top above these honest rows (`n`, boolean) of a smooth objective; whatever leads the same way is climbed once."""
+        foot = self.moved(Explanation(honest, self._smooth, -math.inf))
+        way = foot.honest.tobytes()
+        if way not in self._tops:
+            self._tops[way] = self._climbed(foot)
+        return self._tops[way]
 
-def _moved(reports: Reports, start: Explanation, most: int, kernel: str) -> Explanation:
-    """Greedy ascent: the row that gains most changes sides, until none gains."""
-    models = _Models.of(reports, start.honest, start.hyper, kernel)
-    for _ in range(2 * len(reports.z)):
-        gain = np.where(reports.vouched, -math.inf, models.gain(most))
-        best = int(np.argmax(gain))
-        if not gain[best] > 0.0:
-            break
-        models.move(best)
-    return Explanation(models.honest, start.hyper, models.score())
+    def top(self, start: Explanation) -> Explanation:
+        """The top above an explanation, which is one itself if nobody moves."""
+        foot = self.moved(start)
+        return foot if np.array_equal(foot.honest, start.honest) else self._climbed(foot)
+
+    def _climbed(self, foot: Explanation) -> Explanation:
+        """Ask in turn for the hyper-parameters of the honest, and who is honest under them, until nobody moves."""
+        best = current = foot
+        for _ in range(ROUNDS):
+            honest = current.honest
+            current = self.moved(self._refitted(current))
+            best = max(best, current, key=lambda e: e.score)
+            if np.array_equal(current.honest, honest):
+                break
+        return best
+
+    def fitted(self, explanation: Explanation) -> Explanation:
+        """The same honest rows, with their own hyper-parameters and F."""
+        own = self._refitted(explanation)
+        return replace(own, score=_Models.of(self._reports, own.honest, own.hyper, self._kernel).score())
+
+    def _refitted(self, explanation: Explanation) -> Explanation:
+        """The same honest rows, with their own hyper-parameters."""
+        reports, rows = self._reports, explanation.honest
+        known = np.array_equal(explanation.hyper.theta, self._smooth.theta)
+        starts = [self._smooth] if known else [explanation.hyper, self._smooth]
+        data = Data.trusted(reports.X[rows], reports.z[rows], reports.own_noise[rows])
+        return replace(explanation, hyper=fit(data, starts, self._kernel, marginal_likelihood).hyper)
+
+    def moved(self, start: Explanation) -> Explanation:
+        """Greedy ascent: the row that gains most changes sides, until none gains."""
+        reports = self._reports
+        models = _Models.of(reports, start.honest, start.hyper, self._kernel)
+        for _ in range(2 * len(reports.z)):
+            gain = np.where(reports.vouched, -math.inf, models.gain(self._most))
+            best = int(np.argmax(gain))
+            if not gain[best] > 0.0:
+                break
+            models.move(best)
+        return Explanation(models.honest, start.hyper, models.score())
 
 
 class _Models:

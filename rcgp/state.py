@@ -50,7 +50,8 @@ class SurrogateState:
 
     `fitted_at` is the number of rows at the last fit, `covariance_scale` that of a Student-t process, `anchor` the anchor
     model's own hyper-parameters where it has them, `active` which rows the model is built on where it is not all of them,
-    `own_noise` (`n`, scaled) the variance that reports bring themselves, where any does.
+    `own_noise` (`n`, scaled) the variance that reports bring themselves, where any does, `doubted` (`n`, boolean) which rows an
+    explanation of all takes for lies, where any.
     """
 
     scaling: Scaling
@@ -62,6 +63,7 @@ class SurrogateState:
     anchor: Hyperparameters | None = None
     active: Mask | None = None
     own_noise: Array | None = None
+    doubted: Mask | None = None
     _posterior: GaussianPosterior | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -128,6 +130,7 @@ class SurrogateState:
             fitted_at=int(rows.sum()) - (len(rows) - self.fitted_at),
             active=None,
             own_noise=None if self.own_noise is None else self.own_noise[rows],
+            doubted=None if self.doubted is None else self.doubted[rows],
             _posterior=None,
         )
 
@@ -140,6 +143,10 @@ class SurrogateState:
         own_noise = None if self.own_noise is None else np.zeros(len(rows))
         if own_noise is not None:
             own_noise[rows] = self.own_noise
+        doubted = np.zeros(len(rows), dtype=bool)
+        if before is not None and before.doubted is not None:
+            doubted[: before.n] = before.doubted
+        doubted[rows] = False if self.doubted is None else self.doubted
         return replace(
             self,
             noise_inflation=noise_inflation,
@@ -147,6 +154,7 @@ class SurrogateState:
             fitted_at=len(rows) - (int(rows.sum()) - self.fitted_at),
             active=rows,
             own_noise=own_noise,
+            doubted=doubted if doubted.any() else None,
         )
 
     def to_data(self) -> dict[str, Any]:
@@ -161,6 +169,7 @@ class SurrogateState:
             "anchor": self.anchor and _hyper_to_data(self.anchor),
             "active": None if self.active is None else np.flatnonzero(self.active).tolist(),
             "own_noise": None if self.own_noise is None else self.own_noise.tolist(),
+            "doubted": None if self.doubted is None else np.flatnonzero(self.doubted).tolist(),
         }
 
     @classmethod
@@ -178,6 +187,7 @@ class SurrogateState:
             anchor=data["anchor"] and _hyper_from_data(data["anchor"]),
             active=None if data["active"] is None else mask_of(data["active"], len(noise_inflation)),
             own_noise=None if data.get("own_noise") is None else np.array(data["own_noise"], dtype=float),
+            doubted=None if data.get("doubted") is None else mask_of(data["doubted"], len(noise_inflation)),
         )
 
 

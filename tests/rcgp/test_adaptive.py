@@ -1,9 +1,12 @@
 """Whom A2-RCGP trusts."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from rcgp.adaptive import AdaptiveSurrogate
+from rcgp.evidence import Evidence
 from rcgp.fit import Hyperparameters
 from rcgp.state import Scaling, SurrogateState
 from tests.rcgp.problems import smooth
@@ -96,10 +99,10 @@ def test_an_honest_cliff_is_learned() -> None:
     y = 0.97 + 0.005 * rng.standard_normal(30)
     surrogate = AdaptiveSurrogate()
     state = surrogate.update(X, y, None)
-    for step in range(12):
-        X, y = np.concatenate([X, [[0.9 + 0.005 * step]]]), np.append(y, 0.1 + 0.005 * rng.standard_normal())
+    for step in range(14):
+        X, y = np.concatenate([X, [[0.9 + 0.002 * step]]]), np.append(y, 0.1 + 0.005 * rng.standard_normal())
         state = surrogate.update(X, y, state)
-    assert (state.weights[-12:] > 0.5).all()
+    assert (state.weights[-14:] > 0.5).all()
 
 
 def test_the_share_of_lies_among_many_told_at_once_holds_for_those_told_after_them() -> None:
@@ -113,3 +116,20 @@ def test_the_share_of_lies_among_many_told_at_once_holds_for_those_told_after_th
     for n in range(151, 171):
         state = surrogate.update(X[:n], y[:n], state)
     assert np.array_equal(state.trusted, ~lies), "a limit that forgets them lets all of them in at once"
+
+
+def test_a_fifth_of_the_rows_may_lie_when_told_one_by_one() -> None:
+    rng = np.random.default_rng(4)
+    X = rng.random((60, 1))
+    y = np.sin(6.0 * X[:, 0]) + 0.05 * rng.standard_normal(60)
+    lies = (np.arange(60) % 5 == 4) & (np.arange(60) > 5)
+    y[lies] = rng.uniform(-1.0, 1.0, lies.sum())
+    surrogate, state = AdaptiveSurrogate(), None
+    for n in range(6, 61):
+        state = surrogate.update(X[:n], y[:n], state)
+    assert state is not None
+    wrong = np.abs(y - np.sin(6.0 * X[:, 0])) > 0.4
+    assert not state.trusted[wrong].any(), "lies that are true by chance are no loss"
+    assert state.trusted[~lies].all()
+    ruled = replace(Evidence.none(60), ruling=np.where(wrong, 1, 0))
+    assert surrogate.update(X, y, state, ruled).trusted[wrong].all(), "a person is right"

@@ -32,9 +32,13 @@ def test_too_many_that_agree_are_believed_again() -> None:
     assert budget_of(np.full(5, 2.0)).all()
 
 
-@pytest.mark.parametrize(("allowed", "believed"), [(2, True), (3, False)])
-def test_far_out_twice_as_many_must_agree(allowed: int, believed: bool) -> None:
-    assert budget_of(np.full(5, 100.0), allowed)[8:].all() == believed
+@pytest.mark.parametrize(
+    ("value", "allowed", "believed"), [(100.0, 2, True), (100.0, 3, False), (-100.0, 1, True), (-100.0, 2, False)]
+)
+def test_far_above_twice_as_many_must_agree_and_far_below_three_times(
+    value: float, allowed: int, believed: bool
+) -> None:
+    assert budget_of(np.full(5, value), allowed)[8:].all() == believed
 
 
 def test_of_those_that_do_not_agree_the_least_suspicious_are_believed_again() -> None:

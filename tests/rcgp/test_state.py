@@ -52,7 +52,8 @@ def test_numbers_that_json_does_not_have() -> None:
 def test_what_a_state_of_some_rows_says_of_all() -> None:
     """Rows that take no part keep their weight, and a fit stays as many rows ago as it was."""
     scaling, hyper = Scaling(1.0, 0.0, 1.0), Hyperparameters(np.array([0.3]), 0.1)
-    before = SurrogateState(scaling, hyper, np.array([1.0, 4.0, 1.0, 9.0, 1.0]), np.zeros(5), fitted_at=3)
+    lies = np.array([False, True, False, True, False])
+    before = SurrogateState(scaling, hyper, np.array([1.0, 4.0, 1.0, 9.0, 1.0]), np.zeros(5), fitted_at=3, doubted=lies)
     rows = np.array([True, False, True, True, True, True])
     some = before.restricted(rows[:5])
     assert some.noise_inflation.tolist() == [1.0, 1.0, 9.0, 1.0]
@@ -61,4 +62,9 @@ def test_what_a_state_of_some_rows_says_of_all() -> None:
     everything = later.spread_over(rows, before)
     assert everything.noise_inflation.tolist() == [1.0, 4.0, 5.0, 1.0, 1.0, 2.0]
     assert everything.fitted_at == 6
+    assert np.flatnonzero(some.doubted).tolist() == [2]
+    assert np.flatnonzero(everything.doubted).tolist() == [1], (
+        "what takes no part stays in doubt, the rest is as it is now"
+    )
+    assert np.array_equal(SurrogateState.from_data(before.to_data()).doubted, lies)
     assert everything.kept.tolist() == rows.tolist()

@@ -1,0 +1,57 @@
+"""The rows believed so far, challenged by other explanations."""
+
+import numpy as np
+import pytest
+
+from rcgp.challenge import Verdict, challenged, is_due
+from rcgp.fit import Hyperparameters
+from rcgp.gaussian import Array, Mask
+from rcgp.score import Reports
+
+START = Hyperparameters(np.array([0.3]), 0.3)
+
+
+def sine(lies: int) -> tuple[Array, Array, Mask]:
+    """Thirty rows of a sine with noise 0.02, the first `lies` of which say 1 too much."""
+    rng = np.random.default_rng(3)
+    X, lied = rng.random((30, 1)), np.arange(30) < lies
+    y = np.sin(6.0 * X[:, 0]) + 0.02 * rng.standard_normal(30)
+    return X, np.where(lied, y + 1.0, y), lied
+
+
+def verdict(X: Array, y: Array, believed: Mask, most: int = 10) -> Verdict:
+    return challenged(Reports.plain(X, (y - y.mean()) / y.std()), believed, START, "matern52", most)
+
+
+@pytest.mark.parametrize("lies", [1, 4, 7])
+def test_any_number_of_believed_lies_is_found(lies: int) -> None:
+    X, y, lied = sine(lies)
+    found = verdict(X, y, np.full(30, True))
+    assert found.hyper is not None
+    assert found.honest.tolist() == (~lied).tolist()
+    assert found.hyper.noise < 0.01
+
+
+def test_honest_rows_are_believed_as_before() -> None:
+    X, y, _ = sine(0)
+    found = verdict(X, y, np.full(30, True))
+    assert found.hyper is None
+    assert found.honest.all()
+
+
+def test_no_more_lies_than_there_may_be() -> None:
+    X, y, _ = sine(7)
+    assert (~verdict(X, y, np.full(30, True), most=3).honest).sum() <= 3
+
+
+def test_a_suspect_is_confirmed_or_released_by_the_rows_that_are_believed() -> None:
+    X, y, lied = sine(2)
+    found = verdict(X, y, np.arange(30) > 4)
+    assert found.hyper is None
+    assert found.honest.tolist() == (~lied).tolist()
+
+
+def test_a_challenge_is_due_at_the_same_rows_however_many_arrive_at_a_time() -> None:
+    one_by_one = [n for n in range(2, 151) if is_due(n, n - 1)]
+    assert all(is_due(n + 3, n - 1) for n in one_by_one)
+    assert len([n for n in one_by_one if n > 50]) < 15
