@@ -56,10 +56,11 @@ class Settings:
 
     def optimizer(self, cube: Cube) -> Optimizer:
         """A fresh optimizer; by default two initial points for each parameter, at least four. No point is tried twice but to
-        check a claim, or where a crash may have been bad luck."""
+        check a claim or what decides the answer, or where a crash may have been bad luck."""
         initial = max(4, 2 * cube.largest) if self.n_initial is None else self.n_initial
         robust = self.algorithm == "a2-rcgp-ucb" and self.options.get("recipe") != "paper"
-        options = {"avoid_repeats": True, "verify": robust, "regions": self.on_error == "region", **self.options}
+        usual = {"avoid_repeats": True, "regions": self.on_error == "region", "verify": robust, "look_again": robust}
+        options: dict[str, Any] = {**usual, **self.options}
         options |= {"seed": self.seed, "n_initial": initial, "project": cube.project, "neighbours": cube.neighbours}
         return make_optimizer(self.algorithm, cube.dim, **options)
 
