@@ -25,6 +25,7 @@ def test_every_command_of_the_story_runs(tmp_path: Path, monkeypatch: pytest.Mon
         done = CliRunner().invoke(app, shlex.split(line)[1:])
         assert done.exit_code == 0, f"{line}: {done.output}"
         said += done.output
+    assert "70/70 trials" in said, "what was asked for on top belongs to the plan"
     assert "Trial 17 of a2-rcgp-ucb.bad-reporter.seed0 is a lie. Next: orchestrate resume bad-node" in said
     assert re.search(r"Use x1=.*95 %: .* from \d+ runs? on \d machines?; with probability [\d.]+ the best", said)
     found = json.loads((tmp_path / "bad-node/report/forensics.json").read_text())
@@ -34,5 +35,5 @@ def test_every_command_of_the_story_runs(tmp_path: Path, monkeypatch: pytest.Mon
     assert seventeen["weight"] < 0.5
     assert {r["reporter"] for r in found["reporters"]} == {f"machine-{i}" for i in range(5)}
     trials = (tmp_path / "bad-node/report/trials.csv").read_text().splitlines()
-    assert len(trials) - 1 == 45 + 1 + 4
+    assert len(trials) - 1 == 65 + 1 + 4
     assert "lab/night:7" in str(data_of((tmp_path / "bad-node/report/report.html").read_text()))

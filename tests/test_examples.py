@@ -30,6 +30,7 @@ TESTED = {
     "own_objective.py",
     "own_objective.yaml",
     "sklearn_cross_validation.py",
+    "torch_trainer.py",
 }
 
 
@@ -128,6 +129,14 @@ def test_sklearn_cross_validation(tmp_path: Path) -> None:
     said = run_program(tmp_path, str(EXAMPLES / "sklearn_cross_validation.py"), "--trials", "14")
     assert "14 trials; believed best: C = " in said
     assert "doubted: " in said
+
+
+@pytest.mark.slow
+@pytest.mark.ray
+def test_torch_trainer(tmp_path: Path) -> None:
+    said = run_program(tmp_path, str(EXAMPLES / "torch_trainer.py"), "--trials", "14")
+    assert "14 trials, " in said
+    assert "believed best: " in said
 
 
 def code_cells(notebook: str) -> list[dict[str, Any]]:
