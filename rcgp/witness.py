@@ -57,7 +57,8 @@ def _neighbours(inputs: Array) -> tuple[Rows, Array]:
 
 
 def _nearness(distance: Array) -> Array:
-    return np.exp2(-np.square(distance))
+    near: Array = np.exp2(-np.square(distance))
+    return near
 
 
 def _weighted_median(values: Array, weights: Array) -> Array:
