@@ -201,9 +201,10 @@ class AdaptiveSurrogate(RobustSurrogate):
     def _challenged(
         self, X: Array, y: Array, trusted: Mask, suspects: Mask, hyper: Hyperparameters | None, evidence: Evidence
     ) -> tuple[Mask, Mask, Hyperparameters | None]:
-        """The trusted rows and the lies after a challenge (`n`, boolean), and where the fit starts; `suspects` were so before.
+        """The trusted rows and the lies after a challenge (`n`, boolean), and where the fit starts.
 
-        What is far out is no part of it: that is a lie by itself. Who is a suspect only now may be pardoned in a moment.
+        Confirmed are only those that were `suspects` before: who is one since now may be pardoned in a moment. More than there
+        may be cannot be confirmed. What is far out is no part of it: that is a lie by itself.
         """
         z = Scaling.of(y[trusted]).to_scaled(y)
         low, high = self._believable_range(z[trusted])
@@ -215,7 +216,8 @@ class AdaptiveSurrogate(RobustSurrogate):
         verdict = challenged(reports, trusted[rows], start, self.kernel, most)
         lies = mask_of(rows[~verdict.honest], len(y))
         if verdict.hyper is None:
-            return trusted, lies & suspects & ~trusted, hyper
+            confirmed = lies & suspects & ~trusted
+            return trusted, confirmed & (confirmed.sum() <= most), hyper
         return mask_of(rows[verdict.honest], len(y)), lies, verdict.hyper
 
     def _reconsidered(
