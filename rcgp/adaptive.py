@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import norm
-from scipy.stats import t as student_t
+from scipy.special import ndtr, stdtrit
 
 from rcgp.agreement import Agreement, most_lies, within_budget
 from rcgp.anchor import expectations, overconfidence
@@ -283,7 +282,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         """
         spread = np.sqrt(latent + noise)
         # few rows estimate the spread badly: Student-t tails instead of Gaussian ones
-        near = overconfidence * float(student_t.ppf(norm.cdf(self.width), max(2, len(known) - 2))) * spread
+        near = overconfidence * float(stdtrit(max(2, len(known) - 2), ndtr(self.width))) * spread
         low, high = self._believable_range(known)
         far = np.maximum(np.where(z < expected, expected - low, high - expected), near)
         share = np.minimum(latent, 1.0)  # of the prior in what is unknown here
