@@ -18,6 +18,8 @@ LIMIT = 6.0
 
 NEAR = 5
 """The neighbour whose distance is near: one there counts half, one at twice that a sixteenth."""
+LEAST_NEAR = 0.05
+"""Nobody is further away than another within this distance: where a search settles, the nearest would be a matter of luck."""
 SAME_PLACE = 4.0
 """Neighbours are in one place, seen from a row, that are nearer to each other than near by this factor."""
 SMALL = 0.05
@@ -27,7 +29,7 @@ SMALL = 0.05
 def out_of_line(inputs: Array, rise: Array) -> tuple[Array, Array]:
     """Weight in [0, 1] of every rise (`n`) by those of its neighbours in `inputs` (`n x d`), and how far it is from theirs.
 
-    Median and spread are those of the neighbours, who count by their nearness, a crowd in one place as one: a search gathers
+    Median and spread are those of the neighbours, who count by their nearness, a crowd in another place as one: a search gathers
     where it is best, and those it left behind rise otherwise. Lies may have any share that is no majority anywhere.
     """
     n = len(rise)
@@ -51,9 +53,10 @@ def _neighbours(inputs: Array) -> tuple[Rows, Array]:
     apart = distance + np.diag(np.full(len(inputs), np.inf))
     order = np.argsort(apart, axis=1, kind="stable")[:, : min(NEIGHBOURS, len(inputs) - 1)]
     apart = np.take_along_axis(apart, order, axis=1)
-    scale = np.maximum(apart[:, NEAR - 1], 1e-9)
+    scale = np.maximum(apart[:, NEAR - 1], LEAST_NEAR)
     crowd = _nearness(SAME_PLACE * distance[order[:, :, None], order[:, None, :]] / scale[:, None, None]).sum(axis=2)
-    return order, _nearness(apart / scale[:, None]) / crowd
+    here = _nearness(SAME_PLACE * apart / scale[:, None])  # who is in the row's own place knows best, one by one
+    return order, _nearness(apart / scale[:, None]) / (here + (1.0 - here) * crowd)
 
 
 def _nearness(distance: Array) -> Array:
