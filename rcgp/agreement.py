@@ -13,8 +13,8 @@ from rcgp.gaussian import KERNELS, Array, Mask, Rows, squared_distance
 FAR_OUT_BELOW, FAR_OUT_ABOVE = 3, 2
 """So many times the budget must agree before values out of the believable range are believed: who drops a lie asks at the same
 place again, and is lied to again. With 2 below, seven lies in a row at the best place of Levy-4 are believed (2.25 x the oracle,
-with 3 1.22), though an honest cliff among 30 rows is learned in 9 looks instead of 13; with 3 above, an honest rise on Ackley-5 is
-doubted for 13 trials."""
+with 3 1.22), though an honest cliff among 30 rows is learned in 9 looks instead of 13; with 3 above, an honest rise on Ackley-5
+is doubted for 13 trials."""
 
 
 def most_lies(n: int, budget: int | None) -> int:
