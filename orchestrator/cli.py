@@ -1,5 +1,6 @@
 """The command line: orchestrate run | resume | list | show | report | rule | confirm | ui | sync | check."""
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -322,6 +323,7 @@ def _print_plan(campaign: "Campaign") -> None:
 
 def main() -> None:
     """Entry point: what cannot be done is one line and exit code 2, what the machine lacks one line and exit code 1."""
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # nothing is written outside a run, whoever loads MLflow
     try:
         app(prog_name="orchestrate")
     except UserError as error:

@@ -41,7 +41,7 @@ class StoreError(UserError):
     """An MLflow store did not answer, or not as it should; `reason` is the short story without the address."""
 
     def __init__(self, uri: str, reason: str) -> None:
-        super().__init__(f"MLflow at {redacted(uri)}: {reason}.")
+        super().__init__(f"MLflow at {redacted(uri)}: {reason.rstrip('.')}.")
         self.reason = reason
 
 

@@ -7,6 +7,7 @@ from rcgp import SUSPECT_WEIGHT
 
 VERDICTS = {(True, True): "caught", (True, False): "missed", (False, True): "alarm", (False, False): "honest"}
 """By whether a trial was a lie, and whether it was suspected."""
+COLUMNS = ("adversary", "algorithm", "lies", "suspects", "caught", "precision", "recall")
 
 
 def forensics(frame: DataFrame) -> DataFrame:
@@ -36,4 +37,4 @@ def forensics_table(frame: DataFrame) -> DataFrame:
                 "recall": caught / (caught + missed) if caught + missed else np.nan,
             }
         )
-    return DataFrame(rows)
+    return DataFrame(rows, columns=COLUMNS)  # none while every trial failed

@@ -18,3 +18,10 @@ def test_forensics_count_lies_suspects_and_false_alarms() -> None:
     assert forensics(frame)["verdict"].tolist() == ["caught", "missed", "alarm", "honest", "honest"]
     (row,) = forensics_table(frame).to_dict("records")
     assert (row["lies"], row["suspects"], row["caught"], row["precision"], row["recall"]) == (2, 2, 1, 0.5, 0.5)
+
+
+def test_where_every_trial_failed_there_is_nothing_to_count() -> None:
+    frame = DataFrame([(False, 1.0, True)], columns=["corrupted", "weight", "failed"])
+    table = forensics_table(frame.assign(adversary="liar", algorithm="a2"))
+    assert table.empty
+    assert table.groupby("algorithm")[["lies", "caught", "suspects"]].sum().empty
