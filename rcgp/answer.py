@@ -45,6 +45,9 @@ SETTLED, LOOKS = 5, 2.0
 """From so many reports at the best place on a search may have settled there; and how many trials go elsewhere then, times the
 root of the number of reports there."""
 
+EARLIEST = 30
+"""Fewer reports than this are better followed by new ones: nobody has settled so soon, whatever it looks like."""
+
 MOST_AROUND = 60
 """So many of the rows around a place are left out at most: a matter of time where there are thousands."""
 
@@ -188,7 +191,7 @@ class Answer:
             return best
         near = self._correlation(np.arange(len(self.z)), np.array([best]))[:, 0] >= SAME_PLACE
         reports = np.flatnonzero(near & np.isfinite(self.z))
-        if len(reports) < SETTLED or not self._is_known(point, best):
+        if len(self.z) < EARLIEST or len(reports) < SETTLED or not self._is_known(point, best):
             return None
         elsewhere = int((~near[reports[SETTLED - 1] :]).sum())
         return None if elsewhere >= LOOKS * math.sqrt(len(reports)) else self.decisive(1, pending)

@@ -13,7 +13,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[1] / "examples"
 NOTEBOOKS = {
     "forrester_story.ipynb": "mean cumulative regret",
-    "bad_node_story.ipynb": "gpu-0: 0 of 10 reports are suspects",
+    "bad_node_story.ipynb": "wrong: 7, found: 7",
 }
 """And what each of them prints."""
 TESTED = {

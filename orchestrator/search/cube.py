@@ -14,7 +14,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.search.dimensions import Choice, Dimension
+from orchestrator.search.dimensions import Choice, Dimension, Number
 from orchestrator.trial_records import Array
 
 
@@ -56,6 +56,11 @@ class Cube:
                 values = len(dimension.values) if isinstance(dimension, Choice) else 0
                 count += 1 + max((self._largest(Condition(index, v)) for v in range(values)), default=0)
         return count
+
+    @property
+    def continuous(self) -> bool:
+        """Whether any parameter has values between every two others."""
+        return any(isinstance(dimension, Number) and dimension.step is None for dimension in self.dimensions)
 
     @property
     def shared(self) -> tuple[str, ...]:

@@ -59,8 +59,8 @@ class Settings:
         check a claim or what decides the answer, or where a crash may have been bad luck."""
         initial = max(4, 2 * cube.largest) if self.n_initial is None else self.n_initial
         robust = self.algorithm == "a2-rcgp-ucb" and self.options.get("recipe") != "paper"
-        usual = {"avoid_repeats": True, "regions": self.on_error == "region", "verify": robust, "look_again": robust}
-        options: dict[str, Any] = {**usual, **self.options}
+        usual = {"avoid_repeats": True, "regions": self.on_error == "region", "verify": robust}
+        options: dict[str, Any] = {**usual, "look_again": robust and cube.continuous, **self.options}
         options |= {"seed": self.seed, "n_initial": initial, "project": cube.project, "neighbours": cube.neighbours}
         return make_optimizer(self.algorithm, cube.dim, **options)
 

@@ -201,7 +201,7 @@ def in_flight(
 
 def test_16_in_flight_never_repeat_nor_huddle() -> None:
     rng = np.random.default_rng(1)
-    search = searcher()
+    search = searcher(look_again=False)  # what decides the answer would be repeated on purpose
     X = points(in_flight(search, lambda config: hill(config) + 0.1 * rng.standard_normal(), 16, 60))
     batch = X[30:46]  # all in flight at once, when the model speaks
     distances = np.linalg.norm(batch[:, None] - batch, axis=2)[np.triu_indices(16, 1)]
