@@ -50,4 +50,5 @@ def test_it_runs_under_a_tuner(local_ray: None, tmp_path: Path) -> None:
     results = tuner.fit()
     assert len(results) == 12
     assert results.num_errors == 0
-    assert search._sampler.best(search._ot_study).reported == min(result.metrics["loss"] for result in results)
+    handed_over = search._sampler.best(search._ot_study).reported  # what is believed, not the luckiest
+    assert handed_over <= min(result.metrics["loss"] for result in results) + 0.1
