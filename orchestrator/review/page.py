@@ -153,9 +153,9 @@ def _ratio_card(rows: DataFrame, first: "Series[Any]") -> list[dict[str, str]]:
 
 def _lie_cards(frame: DataFrame) -> list[dict[str, str]]:
     counts = forensics_table(frame).groupby("algorithm", sort=False)[["lies", "caught", "suspects"]].sum()
-    finder = counts.sort_values("caught", ascending=False, kind="stable").iloc[0]
-    if not finder["lies"]:
+    if not counts["lies"].any():  # nor are there any counts where every trial failed
         return []
+    finder = counts.sort_values("caught", ascending=False, kind="stable").iloc[0]
     alarms = finder["suspects"] - finder["caught"]
     found = f"found by {finder.name}, with {alarms} false alarm" + ("" if alarms == 1 else "s")
     label = found if finder["caught"] else "found by any algorithm"

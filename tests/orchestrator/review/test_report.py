@@ -8,6 +8,7 @@ from small_runs import cut_short, finished, started
 
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
+from orchestrator.review.files import write_files
 from orchestrator.review.page import page_data
 from orchestrator.review.report import Report, answer_of
 from orchestrator.review.timing import OUT_OF_TIME, timed
@@ -115,3 +116,13 @@ def test_the_campaign_in_a_report_is_the_campaign(tmp_path: Path) -> None:
     alone = Report(whole.name, whole.description, whole.studies, whole.frame, whole.folder)
     assert whole.campaign == run.campaign
     assert Campaign.from_dict(alone.campaign.to_dict()).studies() == run.studies
+
+
+def test_a_run_whose_every_trial_failed_is_reported_all_the_same(tmp_path: Path) -> None:
+    faults = {str(point): "raise" for point in range(20)}
+    objective = {"name": "faulty:Faulty", "folder": str(tmp_path), "faults": faults, "times": 9}
+    run = finished(tmp_path, seeds=1, algorithms=["random"], trials=2, initial=1, objective=objective, retries=0)
+    report = Report.of(run)
+    assert report.frame["failed"].all()
+    assert page_data(report)["cards"][-1]["label"] == "in 1 study, 3 failed"
+    assert report.folder / "report.html" in write_files(report)
