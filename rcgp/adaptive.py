@@ -16,7 +16,7 @@ from rcgp.fit import POWERS, Data, Hyperparameters, leave_one_out_score, margina
 from rcgp.fixed_center import RobustSurrogate, Told, believable, paper_width
 from rcgp.gaussian import Array, Mask
 from rcgp.reconsider import FEWEST, simplest_explanation
-from rcgp.reporters import Records, inflation, likelier_a_lie
+from rcgp.reporters import REPEATED_PROOF, Records, inflation, likelier_a_lie, repeated_values
 from rcgp.score import Reports, explain
 from rcgp.state import Scaling, SurrogateState, mask_of, trusted_rows
 from rcgp.surrogates import fitted_at, hyper_of, if_any
@@ -139,16 +139,20 @@ class AdaptiveSurrogate(RobustSurrogate):
         return SurrogateState(scaling, hyper, noise_inflation, target_shift, n, own_noise=own)
 
     def _records(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Records:
-        """What the rows of the state before say of their reporters; there is nothing to compare where there are not two."""
-        known = 0 if previous is None else previous.n
-        who = evidence.reporter[:known]
-        if previous is None or not (previous.trusted.any() and len(np.unique(who)) > 1):
+        """What the rows of the state before say of their reporters, and of values that several places report.
+
+        There is nothing to compare where there are not two.
+        """
+        known, value = 0 if previous is None else previous.n, repeated_values(X, y)
+        compared = any(len(np.unique(who[:known])) > 1 for who in (evidence.reporter, value))
+        if previous is None or not (previous.trusted.any() and compared):
             return Records.clean(len(y))
         told = Told.of(X[:known], y[:known], previous.scaling, evidence.rows(slice(known)))
         finite = previous.trusted & np.isfinite(told.z)
         expected, latent = expectations(told.X, told.z, finite, previous.hyper, self.kernel, told.own_noise)
         variance = latent + previous.hyper.noise + told.own_noise
-        return Records.of(likelier_a_lie(told.z, expected, variance), evidence.reporter)
+        likelier = likelier_a_lie(told.z, expected, variance)
+        return Records.of(likelier, evidence.reporter) | Records.of(likelier, value, REPEATED_PROOF)
 
     def _doubted(self, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Mask:
         """Which rows (`n`, boolean) the last challenge took for lies; none once there are too many rows for another."""

@@ -16,6 +16,7 @@ from rcgp.evidence import Evidence, Ruling
 from rcgp.feasibility import Regions
 from rcgp.gaussian import Array, GaussianPosterior, Mask
 from rcgp.points import checked_points
+from rcgp.reporters import repeated_in_words
 from rcgp.state import Scaling, SurrogateState, from_json_numbers, to_json_numbers
 from rcgp.threads import one_blas_thread
 from rcgp.views import Posterior, Suspect
@@ -143,8 +144,12 @@ class Learner:
         expected, weights = self._expected_reports(state), self._weights_by(state)
         rows = [index for index in np.argsort(weights, kind="stable") if weights[index] < SUSPECT_WEIGHT]
         with np.errstate(over="ignore", invalid="ignore"):
-            off, reason = self._y - expected, self._claims.reason
-        return [Suspect(int(i), float(weights[i]), float(off[i]), float(expected[i]), reason(i)) for i in rows]
+            off = self._y - expected
+        return [Suspect(int(i), float(weights[i]), float(off[i]), float(expected[i]), self._reason(i)) for i in rows]
+
+    def _reason(self, row: int) -> str:
+        """Why a suspect is not to be believed, where there is more to say than that the others expect something else."""
+        return self._claims.reason(row) or repeated_in_words(self._X, self._y, row)
 
     @one_blas_thread
     def expected(self) -> Array:

@@ -11,6 +11,9 @@ Its rows are lies with probability p_i, and the model moves towards what they sa
 
 with v_i the variance that is left at row i without it. So a report that others confirm keeps its weight, one that they contradict
 loses it, and one that nobody can check counts as far as its reporter does.
+
+A value that several places report to the last digit - a default, a cache, a frozen sensor - is a reporter of its own, and needs
+less proof: measurements seldom repeat themselves. Where they do, in a region that is level, their neighbours confirm them.
 """
 
 from __future__ import annotations
@@ -29,6 +32,9 @@ from rcgp.score import SHARE_PRIOR, log_lie, log_student
 SHARES = (np.arange(100) + 0.5) / 100
 PROOF = 10.0
 """How many times better a share of its own must explain a reporter's rows before the reporter is bad."""
+REPEATED_PROOF = 3.0
+"""The same for a value that several places report. Of 127 zeros among the reports of six recorded tables 35 are found without it,
+56 with 10, 60 with 3, 68 with 1.5; regret of what is handed over 0.126, 0.104, 0.095, 0.095 (seeds 0 to 3; 0.083 without zeros)."""
 
 
 @dataclass(frozen=True)
@@ -44,35 +50,58 @@ class Records:
         return cls(np.zeros(n, dtype=bool), np.zeros(n))
 
     @classmethod
-    def of(cls, likelier: Array, reporter: Rows) -> Self:
+    def of(cls, likelier: Array, reporter: Rows, proof: float = PROOF) -> Self:
         """From l (the first rows, those that can be judged) and who reported each row (`n`; -1: unknown)."""
         found, known = cls.clean(len(reporter)), reporter[: len(likelier)]
         likelihood = np.log1p(np.outer(np.expm1(np.minimum(likelier, 50.0)), SHARES))
         everybody = likelihood.sum(axis=0)
         for who in np.unique(known[known >= 0]).tolist():
             own = likelihood[known == who].sum(axis=0)
-            share = bad_share(own, everybody - own)
+            share = bad_share(own, everybody - own, proof)
             if share is not None:
                 found.bad[reporter == who], found.log_odds[reporter == who] = True, logit(share)
         return found
+
+    def __or__(self, other: Records) -> Records:
+        """Bad is who either calls so, with the larger odds."""
+        mine, theirs = (np.where(found.bad, found.log_odds, -np.inf) for found in (self, other))
+        bad = self.bad | other.bad
+        return Records(bad, np.where(bad, np.maximum(mine, theirs), 0.0))
 
     def probability(self, likelier: Array) -> Array:
         """p (`n`): how probably each row is a lie; 0 for those of reporters that are not bad."""
         return np.where(self.bad, expit(self.log_odds + likelier), 0.0)
 
 
-def bad_share(own: Array, others: Array) -> float | None:
+def bad_share(own: Array, others: Array, needed: float = PROOF) -> float | None:
     """The share of lies of a reporter, from the log likelihoods of its rows and of all others over `SHARES`, if it is bad."""
     prior = beta.logpdf(SHARES, *SHARE_PRIOR)
     prior -= logsumexp(prior)
     rest = prior + others - logsumexp(prior + others)
     proof = logsumexp(prior + own) - logsumexp(rest + own)
     mine, theirs = _mean_share(prior + own), _mean_share(rest)
-    return mine if proof > math.log(PROOF) and mine > theirs else None
+    return mine if proof > math.log(needed) and mine > theirs else None
 
 
 def _mean_share(log_density: Array) -> float:
     return float(np.exp(log_density - logsumexp(log_density)) @ SHARES)
+
+
+def repeated_values(X: Array, y: Array) -> Rows:
+    """Which value (`n`, numbered) each row shares, to the last digit, with a row from another place; -1 for one of its own."""
+    values, value, times = np.unique(y, return_inverse=True, return_counts=True)
+    found = np.full(len(y), -1)
+    for repeated in np.flatnonzero((times > 1) & np.isfinite(values)).tolist():
+        rows = np.flatnonzero(value == repeated)
+        if (X[rows] != X[rows[0]]).any():
+            found[rows] = repeated
+    return found
+
+
+def repeated_in_words(X: Array, y: Array, row: int) -> str:
+    """That other places report the very value of that row, if they do."""
+    elsewhere = int(((y == y[row]) & (X[row] != X).any(axis=1)).sum())
+    return f"the very same value was reported from elsewhere {elsewhere} times" if elsewhere > 1 else ""
 
 
 def likelier_a_lie(z: Array, expected: Array, variance: Array) -> Array:

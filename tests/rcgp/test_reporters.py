@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rcgp import Optimizer, make_optimizer
-from rcgp.reporters import Records, inflation, likelier_a_lie
+from rcgp.reporters import Records, inflation, likelier_a_lie, repeated_values
 
 HONEST, LIE = -4.0, 6.0
 
@@ -78,3 +78,48 @@ def test_a_ruling_stands_above_the_record() -> None:
     optimizer.rule(29, "true")
     optimizer.update()
     assert optimizer.weights()[29] == 1.0
+
+
+def test_a_value_is_repeated_when_another_place_reports_it_to_the_last_digit() -> None:
+    X = np.array([[0.1], [0.2], [0.2], [0.3], [0.4], [0.5], [0.6]])
+    y = np.array([0.0, 1.0, 1.0, 0.0, np.nan, np.nan, np.nextafter(0.0, 1.0)])
+    value = repeated_values(X, y)
+    assert value[0] == value[3] >= 0
+    assert np.array_equal(np.delete(value, [0, 3]), np.full(5, -1)), "one place, no value, another last digit"
+
+
+def test_a_record_of_either_kind_is_a_record() -> None:
+    likelier = np.where(np.arange(40) % 4 == 2, LIE, HONEST)
+    nobody, one = Records.clean(40), Records.of(likelier, np.arange(40) % 4)
+    for both in (nobody | one, one | nobody):
+        assert np.array_equal(both.bad, one.bad)
+        assert np.array_equal(both.log_odds, one.log_odds)
+
+
+def repeating(frozen: dict[int, float]) -> Optimizer:
+    """40 points of a smooth objective, some of which report a value that has nothing to do with them."""
+    optimizer, rng = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=4), np.random.default_rng(5)
+    for number, x in enumerate(rng.random((40, 2))):
+        optimizer.update()
+        y = math.sin(6.0 * x[0]) + math.cos(4.0 * x[1]) + 0.02 * rng.standard_normal()
+        optimizer.tell(x, frozen.get(number, y))
+    return optimizer
+
+
+def test_a_value_that_repeats_itself_is_doubted_where_the_same_lie_with_other_digits_passes() -> None:
+    rows = (6, 11, 17, 23, 28, 33, 36)
+    frozen = repeating(dict.fromkeys(rows, 0.5))
+    varied = repeating({row: 0.5 + 1e-6 * row for row in rows})
+    doubted = [{suspect.index for suspect in each.suspects()} for each in (frozen, varied)]
+    assert doubted[0] <= set(rows)
+    assert len(doubted[0]) > len(doubted[1])
+    assert "the very same value was reported from elsewhere 6 times" in {s.reason for s in frozen.suspects()}
+
+
+@pytest.mark.parametrize("floor", [-0.5, 0.2])
+def test_a_level_region_repeats_itself_and_is_believed(floor: float) -> None:
+    optimizer = make_optimizer("a2-rcgp-ucb", 2, seed=1, n_initial=4)
+    for _ in range(30):
+        x = optimizer.ask()
+        optimizer.tell(x, max(floor, 1.0 - 4.0 * float(((x - 0.3) ** 2).sum())))
+    assert optimizer.suspects() == []
