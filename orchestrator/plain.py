@@ -76,7 +76,7 @@ def from_plain(data: object) -> Any:
     raise ValueError(f"The saved space holds a {content}, which is no plain data: pass `param_space` when restoring.")
 
 
-def _type_name(value: Any) -> str:
+def _type_name(value: object) -> str:
     """A name that does not change between sessions (a repr may hold an address)."""
     named = value if hasattr(value, "__qualname__") else type(value)
     return f"{named.__module__}.{named.__qualname__}"

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import Protocol, TypedDict
 
 Rungs = tuple[tuple[float, float], ...]
 """Pairs of resource (epochs, episodes, seconds) and value, both as they were reported, resource ascending."""
@@ -20,6 +20,13 @@ class Ended(Protocol):
     def whole(self) -> bool: ...
     @property
     def finite(self) -> bool: ...
+
+
+class Told(TypedDict, total=False):
+    """What an optimizer is told of a trial's way besides its end; nothing of one that reported only that."""
+
+    resource: float
+    curve: list[tuple[float, float]]
 
 
 def with_report(rungs: Rungs, resource: float, value: float) -> Rungs:
@@ -45,7 +52,7 @@ def largest(curves: Iterable[Rungs]) -> float:
     return max((rungs[-1][0] for rungs in curves if rungs), default=0.0)
 
 
-def told_as(ended: Ended, budget: float) -> dict[str, Any]:
+def told_as(ended: Ended, budget: float) -> Told:
     """What an optimizer is told of a trial's way: its share of what it would have got in full, and the rungs before.
 
     In full is `budget`, or where the trial ended of itself.

@@ -119,7 +119,7 @@ class Curves:
             found[int(i)] = f"its last report leaves its own curve by {jumps[i]:+.3g}"
         return found
 
-    def state_dict(self) -> dict[str, Any] | None:
+    def state_dict(self) -> dict[str, object] | None:
         """Everything, as data that strict JSON can hold; None while all trials ran in full."""
         if self.plain:
             return None

@@ -73,7 +73,7 @@ class Evidence:
         with np.errstate(over="ignore"):
             return np.minimum((self.error / unit) ** 2, LARGEST_NOISE)
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> dict[str, object]:
         """Plain data that strict JSON can hold."""
         columns = {"error": self.error, "reporter": self.reporter, "ruling": self.ruling}
         return {name: column.tolist() for name, column in columns.items()}

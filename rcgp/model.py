@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import torch
@@ -120,7 +120,7 @@ class RobustGP(Model, FantasizeMixin, Module):
         self.register_buffer("_mean", torch.as_tensor(mean, dtype=X.dtype, device=X.device))
 
     @classmethod
-    def robust(cls, train_X: Tensor, train_Y: Tensor, train_Yvar: Tensor | None = None, **options: Any) -> Self:
+    def robust(cls, train_X: Tensor, train_Y: Tensor, train_Yvar: Tensor | None = None, **options: object) -> Self:
         """The model A2-RCGP-UCB would use: scale, weights and hyper-parameters by its rule, and its options.
 
         `train_X` is `n x d` in the unit cube, `train_Y` is `n x 1` in any units; so is the posterior. `train_Yvar` (`n x 1`) is
@@ -302,7 +302,7 @@ class RobustGP(Model, FantasizeMixin, Module):
         self._cache = None if mode else self._cache
         return super().train(mode)
 
-    def load_state_dict(self, state_dict: Mapping[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def load_state_dict(self, state_dict: Mapping[str, Tensor], *args: object, **kwargs: object) -> object:
         """Become what was saved; the buffers of an older save may have their earlier names."""
         self._cache = None
         renamed = {RENAMED_BUFFERS.get(name, name): value for name, value in state_dict.items()}

@@ -53,7 +53,7 @@ class Completed:
     jump: Array
     steps: Steps
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> dict[str, object]:
         """Plain data that strict JSON can hold."""
         columns = {name: to_json_numbers(getattr(self, name)) for name in ("y", "error", "support", "jump")}
         return {**columns, "steps": {str(k): state.to_data() for k, state in self.steps.items()}}

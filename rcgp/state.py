@@ -157,7 +157,7 @@ class SurrogateState:
             doubted=doubted if doubted.any() else None,
         )
 
-    def to_data(self) -> dict[str, Any]:
+    def to_data(self) -> dict[str, object]:
         """Plain data that strict JSON can hold."""
         return {
             "scaling": [self.scaling.unit, self.scaling.location, self.scaling.spread],

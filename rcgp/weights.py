@@ -11,14 +11,15 @@ Notation
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
+import numpy.typing as npt
 
 if TYPE_CHECKING:  # whoever has tensors has imported torch; the NumPy optimizers start seconds sooner without
     from torch import Tensor
 
-Array = TypeVar("Array", "Tensor", np.ndarray[Any, np.dtype[np.float64]])
+Array = TypeVar("Array", "Tensor", npt.NDArray[np.float64])
 
 SUSPECT_WEIGHT = 0.5
 """An observation whose weight u^2 = 1/J is below this is a suspect: it neither scales nor fits, and no other row is compared
@@ -32,8 +33,8 @@ class PlateauIMQ:
     `width` and `decay` are floats, or hold one value a point (shape `n`). Works on tensors and on NumPy arrays.
     """
 
-    width: Any
-    decay: Any
+    width: float | Tensor | npt.NDArray[np.float64]
+    decay: float | Tensor | npt.NDArray[np.float64]
 
     def __post_init__(self) -> None:
         if not _all(self.width >= 0):
@@ -47,12 +48,13 @@ class PlateauIMQ:
         Exactly 1 and 0 on the plateau. A residual that is infinite, NaN or too large to square has no influence:
         its noise inflation is infinite and its target shift 0, the limits of the formulas.
         """
-        excess = residual - residual.clip(-self.width, self.width)
+        width, decay = cast("Array", self.width), cast("Array", self.decay)  # or floats, which behave alike
+        excess = residual - residual.clip(-width, width)
         with np.errstate(over="ignore", invalid="ignore"):
-            ratio = excess / self.decay
+            ratio = excess / decay
             noise_inflation = 1.0 + ratio * ratio
             # -2 e / (c^2 + e^2), written so that neither square overflows
-            target_shift = -2.0 * (ratio / noise_inflation) / self.decay
+            target_shift = -2.0 * (ratio / noise_inflation) / decay
         lost = ~(noise_inflation < float("inf"))  # NaN too, and the same words for tensors and arrays
         noise_inflation[lost], target_shift[lost] = float("inf"), 0.0
         return noise_inflation, target_shift
@@ -62,18 +64,18 @@ class PlateauIMQ:
 class KnownWeights:
     """Noise inflation and target shift (both `n`) that were computed elsewhere: the residual has no say."""
 
-    noise_inflation: Any
-    target_shift: Any
+    noise_inflation: Tensor | npt.NDArray[np.float64]
+    target_shift: Tensor | npt.NDArray[np.float64]
 
     def __call__(self, residual: Array) -> tuple[Array, Array]:
         """The known noise inflation and target shift, in the shape `n` of the residual."""
-        return self.noise_inflation, self.target_shift
+        return cast("Array", self.noise_inflation), cast("Array", self.target_shift)
 
 
-def pseudo_data(y: Array, noise: Any, noise_inflation: Array, target_shift: Array) -> tuple[Array, Array]:
+def pseudo_data(y: Array, noise: Array | float, noise_inflation: Array, target_shift: Array) -> tuple[Array, Array]:
     """Targets and noise variances of the ordinary GP that equals the RCGP: moved and inflated. All have shape `n`."""
     return y - noise * target_shift, noise * noise_inflation
 
 
-def _all(condition: Any) -> bool:
+def _all(condition: object) -> bool:
     return bool(condition.all()) if hasattr(condition, "all") else bool(condition)

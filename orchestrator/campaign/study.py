@@ -5,7 +5,6 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ class Component:
     """An algorithm, an objective or an adversary: its name, its options, and how it is called in tables."""
 
     name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Fields = field(default_factory=dict)
     label: str = ""
 
     def __post_init__(self) -> None:

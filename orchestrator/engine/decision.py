@@ -1,10 +1,9 @@
 """What the adversary of a study decided: the event that keeps it."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from orchestrator.plain import spelled
+from orchestrator.plain import Fields, Json, spelled
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class AdversaryReported:
     reporter: int = 0
     """The simulated machine that it was told about."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its members as strict JSON."""
         values = {"y_true": spelled(self.y_true), "y": spelled(self.y)}
         machine = {"reporter": self.reporter} if self.reporter else {}
@@ -35,7 +34,7 @@ class AdversaryReported:
         return trial | values | {"corrupted": self.corrupted, "kill": self.kill} | machine
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Fields) -> Self:
         """The event of those members."""
         return cls(
             number=data["number"],

@@ -1,10 +1,9 @@
 """A trial on its way reached a rung: the event that keeps what was decided there."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
-from orchestrator.plain import spelled
+from orchestrator.plain import Fields, Json, spelled
 
 
 @dataclass(frozen=True)
@@ -20,12 +19,12 @@ class RungReached:
     stopped: bool
     at: float
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """Its members as strict JSON."""
         what = {"number": self.number, "step": self.step, "value": spelled(self.value)}
         return what | {"stopped": self.stopped, "at": self.at}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Fields) -> Self:
         """The event of those members."""
         return cls(data["number"], data["step"], float(data["value"]), data["stopped"], data["at"])

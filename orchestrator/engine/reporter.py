@@ -3,11 +3,11 @@
 import os
 import socket
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from orchestrator.campaign.study import REPORTER, stream
+from orchestrator.plain import Fields, Json
 
 NAME = "ORCHESTRATE_REPORTER"
 """The environment variable that names a machine whose host name does not tell it from others."""
@@ -26,12 +26,12 @@ class Reporter:
         """What it is called: the machine, with the index of its GPU where one was used; empty where nobody knows."""
         return f"{self.host}/gpu{self.gpu.split(' ')[0]}" if self.gpu else self.host
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """What is known of it."""
         return {key: value for key, value in vars(self).items() if value}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
+    def from_json(cls, data: Fields) -> Self:
         """The reporter of an event; the first journals held none."""
         return cls(data.get("host", ""), data.get("gpu", ""), data.get("pid", 0))
 

@@ -1,7 +1,7 @@
 """What trials spent - epochs, episodes - and regret over it: where some are stopped on their way, trials are not equal."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from pandas import DataFrame
 
 from orchestrator.engine.events import Observation
 from orchestrator.review.scale import Array, short
-from orchestrator.rungs import rungs_of, told_as
+from orchestrator.rungs import Told, rungs_of, told_as
 from orchestrator.trial_records import Row
 
 POINTS = 200
@@ -29,7 +29,7 @@ def columns_of(o: Observation, scheduled: bool) -> dict[str, object]:
     return {"resource": spent, "stopped": o.stopped, "curve": curve}
 
 
-def told_of(row: Mapping[Any, Any], full: int | None) -> dict[str, Any]:
+def told_of(row: Mapping[Hashable, Any], full: int | None) -> Told:
     """What an optimizer is told of a trial's way besides its end; nothing where nobody is stopped."""
     if full is None or not row["curve"]:
         return {}
@@ -62,7 +62,7 @@ def resource_curves(frame: DataFrame, initial: int, column: str) -> Iterator[tup
         yield (f"{algorithm} ({adversary})" if several else str(algorithm)), band
 
 
-def _band(seeds: list[tuple[Any, Any]]) -> DataFrame:
+def _band(seeds: list[tuple[Array, Array]]) -> DataFrame:
     low, high = max(spent[0] for spent, _ in seeds), min(spent[-1] for spent, _ in seeds)
     grid = np.unique(np.linspace(low, max(low, high), POINTS).round())
     values = np.stack([known[np.searchsorted(spent, grid, side="right") - 1] for spent, known in seeds])
@@ -72,7 +72,7 @@ def _band(seeds: list[tuple[Any, Any]]) -> DataFrame:
     return DataFrame(curves, index=pd.Index(grid.astype(int), name="resource_spent"))
 
 
-def resource_charts(frame: DataFrame, initial: int) -> list[dict[str, Any]]:
+def resource_charts(frame: DataFrame, initial: int) -> list[dict[str, object]]:
     """Charts for the page; none where no trial was stopped."""
     known = [name for name in CHARTS if frame[name].notna().any()][:1] if is_known(frame) else []
     return [
@@ -80,7 +80,7 @@ def resource_charts(frame: DataFrame, initial: int) -> list[dict[str, Any]]:
     ]
 
 
-def _drawn(frame: DataFrame, initial: int, column: str) -> list[dict[str, Any]]:
+def _drawn(frame: DataFrame, initial: int, column: str) -> list[dict[str, Sequence[object]]]:
     return [
         {"label": label, "x": band.index.tolist()}
         | {name: short(band[name]) for name in ("mean", "low", "high", "sem")}

@@ -1,11 +1,11 @@
 """What a sampler has learned, by space: each memory serves as long as the storage says what it knows."""
 
 from collections.abc import Mapping
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from optuna.distributions import BaseDistribution
 from optuna.search_space import IntersectionSearchSpace
+from optuna.storages import BaseStorage
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
@@ -22,7 +22,7 @@ class Memories:
 
     def __init__(self) -> None:
         self._memories: list[Memory] = []
-        self._common: WeakKeyDictionary[Any, dict[int, IntersectionSearchSpace]] = WeakKeyDictionary()
+        self._common: WeakKeyDictionary[BaseStorage, dict[int, IntersectionSearchSpace]] = WeakKeyDictionary()
 
     def of(
         self, space: Mapping[str, BaseDistribution], settings: Settings, sign: float, shown: Mapping[Key, FrozenTrial]

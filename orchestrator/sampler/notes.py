@@ -6,7 +6,6 @@ believed then. What is believed now is an attribute of the study, and `sampler.s
 
 import logging
 import math
-from typing import Any
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial
@@ -37,7 +36,7 @@ def write_notes(study: Study, trial: FrozenTrial, memory: Memory) -> None:
         study._storage.set_study_user_attr(study._study_id, SUSPECTS, _table(suspects))
 
 
-def _table(suspects: list[SuspectTrial]) -> dict[str, Any]:
+def _table(suspects: list[SuspectTrial]) -> dict[str, dict[str, float | str]]:
     """Weight, report and expectation of the suspects, by the number of their trial."""
     rows = sorted(suspects, key=lambda suspect: int(str(suspect.trial_id)))
     return {str(row.trial_id): {name: _short(getattr(row, name)) for name in SHOWN} for row in rows}

@@ -19,12 +19,12 @@ import logging
 import time
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from optuna.study import Study
 from optuna.trial import FrozenTrial, TrialState
 
-from orchestrator.search.dimensions import is_number
+from orchestrator.sampler.space import Distributions
+from orchestrator.search.dimensions import Config, is_number
 from orchestrator.search.records import maximised
 
 log = logging.getLogger(__name__)
@@ -95,7 +95,7 @@ class Published:
     values: dict[str, float]
 
 
-def publish(study: Study, trial: FrozenTrial, params: dict[str, Any], space: dict[str, Any]) -> Published:
+def publish(study: Study, trial: FrozenTrial, params: Config, space: Distributions) -> Published:
     """Let the other processes know what this trial is about to try."""
     values = {name: float(space[name].to_internal_repr(value)) for name, value in params.items()}
     suggestion = Published(time.time(), values)
@@ -109,10 +109,10 @@ def published(trial: FrozenTrial) -> Published:
     return Published(data["at"], data["values"])
 
 
-def parameters_of(trial: FrozenTrial, space: dict[str, Any]) -> dict[str, Any]:
+def parameters_of(trial: FrozenTrial, space: Distributions) -> dict[str, object]:
     """The parameters of a trial, those of a running one as far as they are known."""
     if trial.state.is_finished():
-        params: dict[str, Any] = trial.params
+        params: dict[str, object] = trial.params
         return params
     values = published(trial).values
     suggested = {name: space[name].to_external_repr(value) for name, value in values.items() if name in space}

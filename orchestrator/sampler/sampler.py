@@ -9,7 +9,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -23,6 +22,7 @@ from orchestrator.sampler.memories import Memories
 from orchestrator.sampler.memory import Memory, are_close
 from orchestrator.sampler.notes import write_notes
 from orchestrator.sampler.reports import Key, key_of, publish, published
+from orchestrator.search.dimensions import Config
 from orchestrator.search.records import BestTrial, SuspectTrial
 from orchestrator.search.settings import Settings
 
@@ -54,7 +54,7 @@ class RCGPSampler(BaseSampler):
         independent_sampler: BaseSampler | None = None,
         suspect_share: float = 0.25,
         notes: bool = True,
-        **options: Any,
+        **options: object,
     ) -> None:
         if "constraints_func" in options:
             raise ValueError("RCGPSampler knows no constraints: leave constraints_func out, or use Optuna's GPSampler.")
@@ -102,7 +102,7 @@ class RCGPSampler(BaseSampler):
         with self._lock:
             return self._memories.common_space(study)
 
-    def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Space) -> dict[str, Any]:
+    def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Space) -> Config:
         """Suggest these parameters together."""
         _refuse_several_objectives(study)
         if not search_space:
@@ -112,7 +112,7 @@ class RCGPSampler(BaseSampler):
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
-    ) -> Any:
+    ) -> object:
         """Suggest a parameter that not all trials have."""
         _refuse_several_objectives(study)
         if self._independent_sampler is not None:
@@ -141,7 +141,7 @@ class RCGPSampler(BaseSampler):
 
     # Suggesting
 
-    def _suggest(self, study: Study, trial: FrozenTrial, space: Space) -> dict[str, Any]:
+    def _suggest(self, study: Study, trial: FrozenTrial, space: Space) -> Config:
         """A suggestion that no other process made at the same time: whoever was first with it keeps it."""
         memory = self._memory(study, space, self._shown(study, but=trial))
         for _ in range(TRIES):
@@ -156,7 +156,7 @@ class RCGPSampler(BaseSampler):
                 break
         return params
 
-    def _suggest_alone(self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> Any:
+    def _suggest_alone(self, study: Study, trial: FrozenTrial, name: str, distribution: BaseDistribution) -> object:
         """By a model of this parameter alone, as soon as there is one; until then at random, other in every trial."""
         seed = crc32(f"{self.settings.seed} {name}".encode())
         options = {**self.settings.options, "avoid_repeats": False}  # the other parameters differ
@@ -196,7 +196,7 @@ def _ended(trial: FrozenTrial, state: TrialState, values: Sequence[float] | None
     return ended
 
 
-def _only_value(distribution: BaseDistribution) -> Any:
+def _only_value(distribution: BaseDistribution) -> object:
     return distribution.choices[0] if isinstance(distribution, CategoricalDistribution) else distribution.low
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from operator import itemgetter
-from typing import Any
 
 import numpy as np
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -40,17 +39,18 @@ class Parameter:
         integer = isinstance(distribution, IntDistribution)
         return cls(distribution, Number(name, low, high, 1.0 if integer else None, distribution.log, integer))
 
-    def decode(self, u: Array) -> Any:
+    def decode(self, u: Array) -> object:
         """The value at coordinates `u` (shape `width`)."""
-        inside, distribution = self.dimension.decode(u), self.distribution
-        if isinstance(distribution, CategoricalDistribution):
-            return distribution.choices[inside]
+        distribution, dimension = self.distribution, self.dimension
+        if isinstance(dimension, Choice):
+            return distribution.choices[dimension.decode(u)]
+        inside = dimension.decode(u)
         if not _counted(distribution):
             return inside
         value = distribution.low + inside * distribution.step
         return value if isinstance(distribution, IntDistribution) else min(round(value, 12), distribution.high)
 
-    def encode(self, value: Any) -> Array:
+    def encode(self, value: object) -> Array:
         """The coordinates (shape `width`) of a value; a ValueError if the distribution does not hold it."""
         inside = self.distribution.to_internal_repr(value)
         if _counted(self.distribution):
@@ -88,7 +88,7 @@ class OptunaSpace:
         point = np.asarray(x)
         return {parameter.dimension.name: parameter.decode(point[where]) for parameter, where in self._slices()}
 
-    def locate(self, params: Mapping[str, Any]) -> Point | None:
+    def locate(self, params: Mapping[str, object]) -> Point | None:
         """The point of these parameters, or None: one is missing, or was sampled from another range."""
         if any(parameter.dimension.name not in params for parameter in self.parameters):
             return None
@@ -108,7 +108,7 @@ def _counted(distribution: BaseDistribution) -> bool:
     return step is not None and not (step == 1 and isinstance(distribution, IntDistribution))
 
 
-def _choice(name: str, choices: tuple[Any, ...]) -> Choice:
+def _choice(name: str, choices: tuple[object, ...]) -> Choice:
     """The indices of the categories: in the order of numbers, which share what is learned; else in Optuna's."""
     indexed = list(enumerate(choices))
     ordered = len(indexed) > 2 and all(is_number(category) for category in choices)

@@ -9,7 +9,7 @@ here knows a front end.
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -101,7 +101,7 @@ class Cube:
             active.append(taken if above is None else taken & above)
         return active
 
-    def decode(self, x: Sequence[float] | Array) -> dict[int, Any]:
+    def decode(self, x: Sequence[float] | Array) -> dict[int, object]:
         """The values at `x` (shape `dim`) of the parameters that are active there, by number."""
         point = np.asarray(x)[None]
         parts = [point[:, where] for _, where in self.slices()]
@@ -111,7 +111,7 @@ class Cube:
             if active is None or active[0]
         }
 
-    def encode(self, values: Mapping[int, Any]) -> Array:
+    def encode(self, values: Mapping[int, object]) -> Array:
         """The point (shape `dim`) of the values of the parameters, by number; those of inactive ones are not looked at."""
         point = np.concatenate([np.full(dimension.width, dimension.neutral) for dimension, _ in self.distinct])
         slices = [where for _, where in self.slices()]
@@ -121,7 +121,7 @@ class Cube:
             point[slices[index]] = self.dimensions[index].encode(values[index])
         return point
 
-    def active_among(self, values: Mapping[int, Any]) -> Iterator[int]:
+    def active_among(self, values: Mapping[int, object]) -> Iterator[int]:
         """The numbers of the parameters that are active given these values; those of a branch follow its choice.
 
         What is found there in between may be added to `values`.

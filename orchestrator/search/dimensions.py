@@ -12,6 +12,7 @@
 
 import copy
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, cast
@@ -24,6 +25,10 @@ from orchestrator.trial_records import Array
 
 Config = dict[Any, Any]
 """A configuration: keys and values are its user's own."""
+AnyConfig = Mapping[Any, Any]
+"""A configuration that is only read."""
+Path = tuple[object, ...]
+"""The keys and places that lead to a value inside nested dictionaries and lists."""
 DIGITS = 6  # a millionth of its range tells two values of a float apart: closer ones count as the same point
 
 
@@ -118,9 +123,9 @@ class Choice:
     """
 
     name: str
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
     ordered: bool = False
-    meanings: tuple[Any, ...] = field(default=(), compare=False, repr=False)
+    meanings: tuple[object, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def width(self) -> int:
@@ -140,7 +145,7 @@ class Choice:
         """The coordinates (`k x width`) of all values."""
         return self._coordinates(np.arange(len(self.values), dtype=np.intp))
 
-    def decode(self, u: Array) -> Any:
+    def decode(self, u: Array) -> object:
         """The value at coordinates `u` (shape `width`), as Tune has it."""
         return copy.deepcopy(self.values[int(self.indices(u[None])[0])])
 
@@ -178,7 +183,7 @@ class Choice:
 class Branches(Choice):
     """One of several branches: `values` are dictionaries or lists with None in the `holes`, where their own parameters belong."""
 
-    holes: tuple[tuple[tuple[Any, ...], ...], ...] = ()
+    holes: tuple[tuple[Path, ...], ...] = ()
 
     def index(self, value: object) -> int:
         """The branch whose constants these are; of several the one whose parameters are all there."""
@@ -192,23 +197,27 @@ class Branches(Choice):
 Dimension = Number | Choice
 
 
-def _fits(branch: Any, value: Any, holes: tuple[tuple[Any, ...], ...], *, whole: bool) -> bool:
+def _fits(branch: object, value: object, holes: tuple[Path, ...], *, whole: bool) -> bool:
     """Whether a value is of that branch: the same constants, and no others; with `whole` every parameter too."""
     if () in holes:
         return True
-    keys = range(len(branch)) if isinstance(branch, list | tuple) else branch if isinstance(branch, dict) else None
-    if keys is None:
+    parts, given = parts_of(branch), parts_of(value)
+    if parts is None:
         return any(equal(branch, value) for equal in (same, _equal_numbers, _equal_as_json))
-    if not isinstance(value, dict if isinstance(branch, dict) else list | tuple):
+    if given is None or isinstance(branch, Mapping) != isinstance(value, Mapping) or given.keys() - parts.keys():
         return False
-    inside = {key: tuple(hole[1:] for hole in holes if hole[0] == key) for key in keys}
-    there = value if isinstance(value, dict) else range(len(value))
-    if any(key not in inside for key in there):
-        return False
+    inside = {key: tuple(hole[1:] for hole in holes if hole[0] == key) for key in parts}
     return all(
-        _fits(branch[key], value[key], inside[key], whole=whole) if key in there else not whole and () in inside[key]
-        for key in keys
+        _fits(part, given[key], inside[key], whole=whole) if key in given else not whole and () in inside[key]
+        for key, part in parts.items()
     )
+
+
+def parts_of(value: object) -> Mapping[object, object] | None:
+    """What is inside a dictionary by key, inside a list or tuple by place; None of what has no parts."""
+    if isinstance(value, Mapping):
+        return value
+    return dict(enumerate(value)) if isinstance(value, Sequence) and not isinstance(value, str | bytes) else None
 
 
 def is_number(value: object) -> bool:
@@ -216,7 +225,7 @@ def is_number(value: object) -> bool:
     return not isinstance(value, bool) and isinstance(value, Real) and math.isfinite(value)
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: object, b: object) -> bool:
     """Equal and of the same kind: 1, 1.0 and True are three categories; arrays compare as wholes."""
     if a is b:
         return True
@@ -225,15 +234,15 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and bool(np.all(a == b))
 
 
-def _equal_numbers(a: Any, b: Any) -> bool:
+def _equal_numbers(a: object, b: object) -> bool:
     return is_number(a) and is_number(b) and bool(a == b)
 
 
-def _equal_as_json(a: Any, b: Any) -> bool:
+def _equal_as_json(a: object, b: object) -> bool:
     return isinstance(a, list | tuple | dict) and isinstance(b, list | dict) and bool(_listed(a) == b)
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> object:
     if isinstance(value, dict):
         return {key: _listed(item) for key, item in value.items()}
     return [_listed(item) for item in value] if isinstance(value, list | tuple) else value

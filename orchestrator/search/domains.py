@@ -4,16 +4,15 @@ import copy
 import math
 from collections.abc import Callable, Sequence
 from operator import itemgetter
-from typing import Any
 
 from ray.tune.search.sample import Categorical, Domain, Float, Function, Integer, LogUniform, Normal, Quantized
 from ray.tune.search.variant_generator import assign_value, parse_spec_vars
 
-from orchestrator.search.dimensions import Branches, Choice, Dimension, Number, is_number, same
+from orchestrator.search.dimensions import Branches, Choice, Dimension, Number, Path, is_number, same
 from orchestrator.search.placeholders import FUNCTION, Objects, resolved
 
 
-def read_domain(name: str, domain: Domain, objects: Objects) -> tuple[Any, Dimension | None]:
+def read_domain(name: str, domain: Domain, objects: Objects) -> tuple[object, Dimension | None]:
     """(None, dimension), or (the only value, None) for a domain that leaves no choice."""
     if isinstance(domain, Categorical):
         return _choice(name, domain.categories, objects)
@@ -36,7 +35,7 @@ def refuse_function(name: str, part: object) -> None:
         raise ValueError(f"{name} is a sample_from, which a model cannot learn: use tune.uniform, randint or choice.")
 
 
-def _number(name: str, domain: Domain, step: float | None, log: bool) -> tuple[Any, Dimension | None]:
+def _number(name: str, domain: Domain, step: float | None, log: bool) -> tuple[object, Dimension | None]:
     """Tune's ends: randint and lograndint leave the upper bound out, and so do the q-versions at q = 1."""
     low, high = float(domain.lower), float(domain.upper)
     integer = isinstance(domain, Integer)
@@ -58,7 +57,7 @@ def _inward(bound: float, step: float, rounding: Callable[[float], int]) -> floa
     return float(f"{index * step:.12g}")
 
 
-def _check_bounds(name: str, low: Any, high: Any, step: Any, log: bool) -> None:
+def _check_bounds(name: str, low: float, high: float, step: float | None, log: bool) -> None:
     for bound in (low, high, 1 if step is None else step):
         if not is_number(bound):
             raise ValueError(f"{name} has the bound {bound!r}: bounds and steps are finite numbers.")
@@ -70,8 +69,8 @@ def _check_bounds(name: str, low: Any, high: Any, step: Any, log: bool) -> None:
         raise ValueError(f"{name} has a step of {step:g} in a range of {high - low:g}: make the step smaller.")
 
 
-def _choice(name: str, categories: Sequence[Any], objects: Objects) -> tuple[Any, Dimension | None]:
-    found: list[tuple[Any, Any]] = []  # as Tune has it, as people have it
+def _choice(name: str, categories: Sequence[object], objects: Objects) -> tuple[object, Dimension | None]:
+    found: list[tuple[object, object]] = []  # as Tune has it, as people have it
     for category in categories:
         for _, value in parse_spec_vars({0: category})[0]:
             refuse_function(name, value)
@@ -107,7 +106,7 @@ def read_branches(name: str, domain: Categorical) -> Branches:
     return choice
 
 
-def inner_domains(name: str, category: Any) -> list[tuple[tuple[Any, ...], Domain]]:
+def inner_domains(name: str, category: object) -> list[tuple[Path, Domain]]:
     """The domains inside one branch, by their paths."""
     domains, grids = _inside(category)
     if grids:
@@ -119,7 +118,7 @@ def inner_domains(name: str, category: Any) -> list[tuple[tuple[Any, ...], Domai
     return domains
 
 
-def _inside(category: Any) -> tuple[list[tuple[tuple[Any, ...], Domain]], list[Any]]:
+def _inside(category: object) -> tuple[list[tuple[Path, Domain]], list[object]]:
     """Domains and grids in a category, by their paths in it."""
     constants, domains, grids = parse_spec_vars({0: category})
     for path, value in constants:
@@ -127,7 +126,7 @@ def _inside(category: Any) -> tuple[list[tuple[tuple[Any, ...], Domain]], list[A
     return [(tuple(path[1:]), domain) for path, domain in domains], grids
 
 
-def _with_holes(category: Any, paths: tuple[tuple[Any, ...], ...]) -> Any:
+def _with_holes(category: object, paths: tuple[Path, ...]) -> object:
     hollow = copy.deepcopy({0: category})
     for path in paths:
         assign_value(hollow, (0, *path), None)

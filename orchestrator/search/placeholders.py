@@ -3,17 +3,18 @@
 import copy
 import inspect
 from collections.abc import Mapping
-from typing import Any
 
 from ray.tune.impl.placeholder import _FunctionResolver, _RefResolver, create_resolvers_map, inject_placeholders
 
+from orchestrator.search.dimensions import AnyConfig, Config
+
 Placeholder = tuple[str, str]
-Objects = Mapping[Placeholder, Any]
+Objects = Mapping[Placeholder, object]
 FUNCTION = _FunctionResolver.TOKEN
 """The first half of what stands for a `sample_from`."""
 
 
-def with_placeholders(space: Mapping[Any, Any]) -> tuple[dict[Any, Any], Objects]:
+def with_placeholders(space: AnyConfig) -> tuple[Config, Objects]:
     """A copy of the space as Tune would pass it on, and the objects it left out; a second time changes nothing."""
     resolvers = create_resolvers_map()
     replaced = inject_placeholders(copy.deepcopy(dict(space)), resolvers)
@@ -33,7 +34,7 @@ def objects_known_to_tune() -> Objects:
     return {}
 
 
-def resolved(value: Any, objects: Objects) -> Any:
+def resolved(value: object, objects: Objects) -> object:
     """The value with every placeholder replaced by its object."""
     if isinstance(value, dict):
         return {key: resolved(item, objects) for key, item in value.items()}
@@ -46,6 +47,6 @@ def resolved(value: Any, objects: Objects) -> Any:
     return tuple(resolved(item, objects) for item in value)
 
 
-def _objects(resolvers: Mapping[Any, list[Any]]) -> Objects:
+def _objects(resolvers: Mapping[object, list[object]]) -> Objects:
     found = [resolver for listed in resolvers.values() for resolver in listed]
     return {r.get_placeholder(): r.resolve() for r in found if isinstance(r, _RefResolver)}

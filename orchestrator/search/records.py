@@ -4,12 +4,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 from orchestrator.search.dimensions import Config
 from orchestrator.trial_records import Status
 
-Result = Mapping[str, Any]
+Result = Mapping[str, object]
 """What a trial reported, as Tune passes it on."""
 
 
@@ -79,6 +78,12 @@ def maximised(value: float | None, sign: float) -> float | None:
 def config_in(result: Result) -> Config:
     """The configuration that Tune adds to the results of a trial."""
     return {key.removeprefix("config/"): value for key, value in result.items() if str(key).startswith("config/")}
+
+
+def host_in(result: Result) -> str | None:
+    """The machine that Tune says a result came from."""
+    host = result.get("hostname")
+    return host if isinstance(host, str) else None
 
 
 def resource_in(result: Result, time_attr: str | None) -> float | None:

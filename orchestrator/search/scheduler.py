@@ -5,13 +5,18 @@ is spared.
 """
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ray.tune.experiment import Trial
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
 from orchestrator.halving import CHANCE, WITNESSES, Mercy
 from orchestrator.search.searcher import RCGPSearch
+
+if TYPE_CHECKING:
+    from ray.tune.execution.tune_controller import TuneController
+
+    from orchestrator.search.records import Result
 
 
 class RobustASHAScheduler(AsyncHyperBandScheduler):
@@ -20,16 +25,16 @@ class RobustASHAScheduler(AsyncHyperBandScheduler):
     The first `witnesses` trials are not stopped, nor is any that has at least this `chance` to end best of all.
     """
 
-    def __init__(self, *args: Any, witnesses: int = WITNESSES, chance: float = CHANCE, **options: Any) -> None:
+    def __init__(self, *args: object, witnesses: int = WITNESSES, chance: float = CHANCE, **options: object) -> None:
         self._mercy = Mercy(witnesses, chance)
         super().__init__(*args, **options)
 
-    def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
+    def on_trial_add(self, tune_controller: "TuneController", trial: Trial) -> None:
         """The searcher learns what a full run is."""
         super().on_trial_add(tune_controller, trial)
         _searcher_of(tune_controller).set_budget(self._time_attr, float(self._max_t))
 
-    def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
+    def on_trial_result(self, tune_controller: "TuneController", trial: Trial, result: "Result") -> str:
         """ASHA's decision, unless it would stop a trial that may still end best."""
         decision: str = super().on_trial_result(tune_controller, trial, result)
         if decision != TrialScheduler.STOP or result[self._time_attr] >= self._max_t:
@@ -42,7 +47,7 @@ class RobustASHAScheduler(AsyncHyperBandScheduler):
         return decision
 
 
-def _searcher_of(tune_controller: Any) -> RCGPSearch:
+def _searcher_of(tune_controller: "TuneController") -> RCGPSearch:
     """The searcher of the run, whatever limits it; a scheduler of its own copy would know nothing after a restore."""
     searcher = tune_controller.search_alg
     while hasattr(searcher, "searcher"):

@@ -29,7 +29,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ray.tune.result import DEFAULT_METRIC, TRAINING_ITERATION
 
@@ -37,12 +37,16 @@ from orchestrator.plain import Json, from_plain, to_plain
 from orchestrator.search.core import Search
 from orchestrator.search.looking import Looking
 from orchestrator.search.placeholders import objects_known_to_tune
-from orchestrator.search.records import Result, as_number, config_in
+from orchestrator.search.records import Result, as_number, config_in, host_in
 from orchestrator.search.saved import known_trials, newest_state, read_state, write_state
 from orchestrator.search.scheduled import Scheduled, allow_missing_metrics
 from orchestrator.search.settings import Settings, check_goal, check_space
 from orchestrator.search.space import AnyConfig, Config, TuneSpace, has_domains
 from orchestrator.search.warmstart import Past, WarmStart, locate, read_results
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from ray.tune import ResultGrid
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +101,7 @@ class RCGPSearch(Looking, Scheduled):
     @classmethod
     def from_results(
         cls,
-        results: Any,
+        results: "ResultGrid | DataFrame | str",
         metric: str,
         mode: str,
         *,
@@ -125,7 +129,9 @@ class RCGPSearch(Looking, Scheduled):
 
     # What Tune calls
 
-    def set_search_properties(self, metric: str | None, mode: str | None, config: Config, **spec: Any) -> bool:
+    def set_search_properties(
+        self, metric: str | None, mode: str | None, config: Config, *, num_samples: int | None = None, **spec: object
+    ) -> bool:
         """Take over space and goal from the `Tuner`; a second fit of the same space goes on where the first ended."""
         allow_missing_metrics()
         self._set_goal(metric, mode)
@@ -134,7 +140,7 @@ class RCGPSearch(Looking, Scheduled):
             self._take_space(TuneSpace.parse(config, {**own, **objects_known_to_tune()}))
             self._given = False  # Tune has constants and objects of its own
         self._begin()
-        self._learn_horizon(spec.get("num_samples"))
+        self._learn_horizon(num_samples)
         return True
 
     def set_max_concurrency(self, max_concurrent: int) -> bool:
@@ -175,7 +181,7 @@ class RCGPSearch(Looking, Scheduled):
         value = self._last_value(number, result or {}, error)
         nothing_learned = value is None and not result and not error
         error_of, spent = self._standard_error(result or {}), self._told(result)[1]
-        ended = partial(search.end, resource=spent, standard_error=error_of, reporter=(result or {}).get("hostname"))
+        ended = partial(search.end, resource=spent, standard_error=error_of, reporter=host_in(result or {}))
         if not (search.trials.withdraw(number) if nothing_learned else ended(number, value)):
             log.warning("RCGPSearch ignored the completion of trial %s: it ended before.", trial_id)
 

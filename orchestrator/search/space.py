@@ -6,26 +6,24 @@ data, and the same in every session. People get, and may give, the objects thems
 
 import copy
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
+from ray.tune.search.sample import Categorical, Domain
 from ray.tune.search.variant_generator import assign_value, parse_spec_vars
 from ray.tune.utils.util import unflatten_dict
 
 from orchestrator.plain import Json, from_plain, to_plain
 from orchestrator.search.cube import Condition, Cube
-from orchestrator.search.dimensions import Branches, Choice, Dimension, Number
+from orchestrator.search.dimensions import AnyConfig as AnyConfig
+from orchestrator.search.dimensions import Branches, Choice, Dimension, Number, Path, parts_of
 from orchestrator.search.dimensions import Config as Config
 from orchestrator.search.domains import inner_domains, is_branched, read_branches, read_domain, refuse_function
 from orchestrator.search.placeholders import Objects, resolved, with_placeholders
 from orchestrator.trial_records import Array, Point
-
-AnyConfig = Mapping[Any, Any]
-"""A configuration that is only read."""
-Path = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -184,9 +182,9 @@ class TuneSpace:
         """The paths of the parameters outside all branches."""
         return tuple(path for path, condition in zip(self.paths, self.conditions, strict=True) if condition is None)
 
-    def _found(self, config: AnyConfig) -> dict[int, Any]:
+    def _found(self, config: AnyConfig) -> dict[int, object]:
         """The values of a configuration by the number of the parameter, as far as it has them and they are active."""
-        found: dict[int, Any] = {}
+        found: dict[int, object] = {}
         for index in self.cube.active_among(found):
             values = _lookup(config, self.names[index], self.paths[index])
             if values and not (values[0] is None and self._may_be_open(index)):
@@ -215,7 +213,7 @@ class _Reading:
         self.dimensions, self.paths = list[Dimension](), list[Path]()
         self.conditions = list[Condition | None]()
 
-    def read(self, path: Path, domain: Any, condition: Condition | None) -> list[Any]:
+    def read(self, path: Path, domain: Domain, condition: Condition | None) -> list[object]:
         """Add the parameters of a domain; nothing, or the only value of a domain that leaves no choice, in a list."""
         if is_branched(domain):
             self._read_branches(path, domain, condition)
@@ -226,7 +224,7 @@ class _Reading:
         self._add(path, dimension, condition)
         return []
 
-    def _read_branches(self, path: Path, domain: Any, condition: Condition | None) -> None:
+    def _read_branches(self, path: Path, domain: Categorical, condition: Condition | None) -> None:
         number = len(self.dimensions)
         self._add(path, read_branches(_name(path), domain), condition)
         for value, category in enumerate(domain.categories):
@@ -269,31 +267,28 @@ def _name(path: Path) -> str:
     return "/".join(str(key) for key in path)
 
 
-def _lookup(config: AnyConfig, name: str, path: Path) -> list[Any]:
+def _lookup(config: AnyConfig, name: str, path: Path) -> list[object]:
     """The value under that name or at that path, in a list; an empty one if there is none."""
     if name in config:
         return [config[name]]
     inside = {key.removeprefix(f"{name}/"): config[key] for key in config if str(key).startswith(f"{name}/")}
     if inside:  # a flat configuration
         return [unflatten_dict(inside)]
-    value: Any = config
+    value: object = config
     for key in path:
-        if not (key in value if isinstance(value, Mapping) else _has_index(value, key)):
+        parts = parts_of(value)
+        if parts is None or key not in parts:
             return []
-        value = value[key]
+        value = parts[key]
     return [value]
 
 
-def _has_index(value: Any, key: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and isinstance(key, int) and key < len(value)
-
-
-def _leaves(config: Config) -> list[tuple[Path, Any]]:
+def _leaves(config: Config) -> list[tuple[Path, object]]:
     constants, domains, _ = parse_spec_vars(config)
     return [*constants, *domains]
 
 
-def _branches(config: Any, paths: set[Path]) -> Any:
+def _branches(config: object, paths: set[Path]) -> object:
     """The keys of nested dictionaries that lead to `paths`; a list is replaced by Tune, and so stays whole."""
     if () in paths or not isinstance(config, dict):
         return config

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import pandas as pd
 from ray.tune import ResultGrid
@@ -11,7 +11,7 @@ from ray.tune.utils.util import unflatten_dict
 
 from orchestrator.experiments import PARAMETER, experiment_frame, is_blank
 from orchestrator.plain import Json, from_plain, to_plain
-from orchestrator.search.dimensions import Choice
+from orchestrator.search.dimensions import Choice, Path, parts_of
 from orchestrator.search.records import as_number
 from orchestrator.search.space import AnyConfig, Config, TuneSpace
 from orchestrator.trials import Point
@@ -24,7 +24,7 @@ class Past:
     """One earlier result: what was tried, and what it reported (anything, or nothing after a crash)."""
 
     config: AnyConfig
-    value: Any
+    value: object
     error: bool = False
 
     @property
@@ -97,7 +97,7 @@ class WarmStart:
         return cls(from_plain(state["points"]), past, state["lenient"])
 
 
-def read_results(results: Any, metric: str, tracking_uri: str | None = None) -> list[Past]:
+def read_results(results: object, metric: str, tracking_uri: str | None = None) -> list[Past]:
     """Earlier results from a ResultGrid, from a table with columns `config/<parameter>`, or from an MLflow experiment."""
     if isinstance(results, ResultGrid):
         return [Past(r.config or {}, (r.metrics or {}).get(metric), r.error is not None) for r in results]
@@ -137,11 +137,11 @@ def _from_row(row: AnyConfig, metric: str) -> Past:
     return Past(unflatten_dict(filled), row[metric])
 
 
-def _category(dimension: Choice, path: tuple[Any, ...], config: AnyConfig) -> Iterator[tuple[str, Any]]:
+def _category(dimension: Choice, path: Path, config: AnyConfig) -> Iterator[tuple[str, object]]:
     """Tables lose the kind of a category: '16', 16.0 and 16 look alike in a column, and None is blank."""
-    cell: Any = config
+    cell: object = config
     for key in path:
-        cell = cell.get(key) if isinstance(cell, Mapping) else cell[key] if isinstance(cell, list | tuple) else None
+        cell = (parts_of(cell) or {}).get(key)
     if cell is None and dimension.name not in config and None in dimension.values:
         yield dimension.name, None
     elif isinstance(cell, str) and cell not in dimension.values:

@@ -9,10 +9,10 @@ import logging
 import os
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Protocol, TypeVar, cast
 
 from pyarrow.fs import LocalFileSystem
 from ray.tune import Callback
@@ -49,9 +49,23 @@ Hook = TypeVar("Hook", bound=Callable[..., None])
 class Judgement(Protocol):
     """What a searcher says of a trial."""
 
-    trial_id: str | None
-    weight: float
-    expected: float
+    @property
+    def trial_id(self) -> str | None: ...
+    @property
+    def weight(self) -> float: ...
+    @property
+    def expected(self) -> float: ...
+
+
+class Recommendation(Protocol):
+    """What a searcher says of the trial that it believes best."""
+
+    @property
+    def trial_id(self) -> str | None: ...
+    @property
+    def reported(self) -> float: ...
+    @property
+    def expected(self) -> float: ...
 
 
 class JudgingSearcher(Protocol):
@@ -63,10 +77,10 @@ class JudgingSearcher(Protocol):
     def weights(self) -> dict[str, float]:
         """How far each report is believed, by trial id, for nothing."""
 
-    def judgements(self) -> list[Any]:
+    def judgements(self) -> Sequence[Judgement]:
         """Every trial with weight and expectation."""
 
-    def best(self) -> Any:
+    def best(self) -> Recommendation:
         """The trial believed best."""
 
 
@@ -314,7 +328,7 @@ def _number(value: object) -> float | None:
     return float(value) if isinstance(value, Real) else None
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> bool | int | float | str | None:
     """A number or a text as it is; anything else by its text, which MLflow keeps."""
     if isinstance(value, type) or callable(value):
         return getattr(value, "__name__", str(value))

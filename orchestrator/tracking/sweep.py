@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from orchestrator.plain import from_strict_json, to_strict_json
 
@@ -38,7 +38,7 @@ class SweepTrial:
 
     id: str
     name: str
-    params: Mapping[str, Any]
+    params: Mapping[str, object]
     started: float
     status: Status = "RUNNING"
     ended: float | None = None
