@@ -18,9 +18,9 @@ from orchestrator.engine.deadline import OverTimeError
 from orchestrator.engine.events import AdversaryReported, Point
 from orchestrator.engine.journal import JournalError
 from orchestrator.engine.process_state import restored
+from orchestrator.engine.progress import StoppedEarlyError, TrialProgress, measurement
 from orchestrator.engine.reporter import UNKNOWN, Reporter, here, simulated_reporter
 from orchestrator.engine.stopping import ladder_of
-from orchestrator.engine.way import StoppedEarlyError, Way, measurement
 
 REASON_LENGTH = 500
 
@@ -122,7 +122,7 @@ def evaluate(
     stops: Judge = never,
 ) -> Evaluation:
     """Evaluate one trial; raises whatever the objective or the adversary raises."""
-    way = Way(ladder_of(study, objective), partial(stops, trial))
+    way = TrialProgress(ladder_of(study, objective), partial(stops, trial))
     start = time.perf_counter()
     returned = _returned(study, objective, trial, way)
     y_true, seconds = measurement(returned, "the objective returned"), time.perf_counter() - start - way.waited
@@ -147,7 +147,7 @@ def evaluate(
     return replace(found, y=report.y if lied else y_true, corrupted=lied, report=report)
 
 
-def _returned(study: Study, objective: Objective, trial: Try, way: Way) -> object:
+def _returned(study: Study, objective: Objective, trial: Try, way: TrialProgress) -> object:
     """What the objective returned or, of a trial that was stopped, what it reported last."""
     x, rng = np.array(trial.x, dtype=np.float64), stream(study.seed, NOISE, trial.number)
     with restored():

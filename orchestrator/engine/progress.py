@@ -15,7 +15,7 @@ class StoppedEarlyError(BaseException):
     """Leaves an objective whose trial is stopped. No `Exception`: those an objective may take for its own."""
 
 
-class Way:
+class TrialProgress:
     """Takes an objective's reports and asks `stops` at every rung; once it is stopped nothing that follows counts."""
 
     def __init__(self, ladder: Ladder | None, stops: Stops) -> None:
