@@ -30,9 +30,9 @@ from orchestrator.engine.cluster import actor_here
 from orchestrator.engine.conductor import Conductor
 from orchestrator.engine.deadline import Deadlines, Process
 from orchestrator.engine.desk import Answering, RungDesk
-from orchestrator.engine.elsewhere import Elsewhere, avoidable, bundle
 from orchestrator.engine.events import AdversaryReported
 from orchestrator.engine.journal import Journal, JournalError
+from orchestrator.engine.placement import RelaxPlacement, avoidable, bundle
 from orchestrator.engine.trial import Evaluation, FailedTry, Try
 from orchestrator.plain import Json
 
@@ -185,7 +185,7 @@ def run_parallel(
         if not conductor.finished:
             watching: list[Callback] = [] if limit is None else [TimeLimit(search, adversary, deadlines, limit)]
             watching += [] if desk is None else [Answering(desk, search.stops)]
-            _fit(study, search, name, paths, [*watching, Elsewhere(study)])
+            _fit(study, search, name, paths, [*watching, RelaxPlacement(study)])
         if search.error is not None:
             raise search.error
     finally:

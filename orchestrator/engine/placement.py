@@ -39,7 +39,7 @@ def _another(study: Study, avoided: Sequence[str]) -> bool:
     return any(found.get("CPU", 0.0) >= max(cpus, 1e-9) and found.get("GPU", 0.0) >= gpus for found in nodes)
 
 
-class Elsewhere(Callback):
+class RelaxPlacement(Callback):
     """Lets a trial that waits for another node run anywhere once there is none: a wish must not hold up a study."""
 
     def __init__(self, study: Study) -> None:
