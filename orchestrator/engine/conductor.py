@@ -27,7 +27,7 @@ from orchestrator.engine.events import (
     TrialSuggested,
 )
 from orchestrator.engine.journal import Journal, check_header, header
-from orchestrator.engine.observed import given_up, observed
+from orchestrator.engine.observations import failed_observation, observation_of
 from orchestrator.engine.repeats import MEANING, Repeats, unfit
 from orchestrator.engine.requests import Request
 from orchestrator.engine.stopping import Stopping, full_resource
@@ -142,7 +142,7 @@ class Conductor:
             return
         if evaluation.report is not None and evaluation.report.corrupted:
             self.record_report(evaluation.report)
-        self._write(observed(trial, evaluation))
+        self._write(observation_of(trial, evaluation))
 
     def stops(self, trial: Try, step: int, value: float) -> bool:
         """Whether a trial on its way is stopped at this rung: decided once, and the same after a resume.
@@ -275,7 +275,7 @@ class Conductor:
 
     def _give_up(self, trial: Try) -> None:
         """The trial failed for good."""
-        self._write(given_up(self.study, self.objective, trial, self._reports.get(trial.number)))
+        self._write(failed_observation(self.study, self.objective, trial, self._reports.get(trial.number)))
 
     def _write(self, observation: Observation) -> None:
         self.journal.append(observation)

@@ -9,7 +9,7 @@ from orchestrator.engine.events import AdversaryReported, Observation
 from orchestrator.engine.trial import Evaluation, Try, true_value_or_nan
 
 
-def observed(trial: Try, evaluation: Evaluation) -> Observation:
+def observation_of(trial: Try, evaluation: Evaluation) -> Observation:
     """The observation of a trial that returned."""
     return Observation(
         number=trial.number,
@@ -30,7 +30,7 @@ def observed(trial: Try, evaluation: Evaluation) -> Observation:
     )
 
 
-def given_up(study: Study, objective: Objective, trial: Try, report: AdversaryReported | None) -> Observation:
+def failed_observation(study: Study, objective: Objective, trial: Try, report: AdversaryReported | None) -> Observation:
     """The observation of a trial that failed for good: it gets what a failure is worth in this study."""
     y_true = math.nan if report is None else report.y_true
     return Observation(
