@@ -1,4 +1,4 @@
-"""The way of one trial: what its objective reports step by step, and the rungs where it asks whether to go on."""
+"""The progress of one trial: what its objective reports step by step, and the rungs where it asks whether to go on."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ class TrialProgress:
 
     def __init__(self, ladder: Ladder | None, stops: Stops) -> None:
         self._ladder, self._stops = ladder, stops
-        self.progress: list[tuple[int, float]] = []
+        self.reports: list[tuple[int, float]] = []
         self.stopped = False
         self.waited = 0.0
         """Seconds that the questions took."""
@@ -28,14 +28,14 @@ class TrialProgress:
     def report(self, step: object, value: object) -> None:
         """One more report; raises if the trial is to end here."""
         if not self.stopped:
-            before = max((step for step, _ in self.progress), default=0)
-            self.progress.append(_reported(step, value))
-            self.stopped = self._is_rung(before) and self._ask(*self.progress[-1])
+            before = max((step for step, _ in self.reports), default=0)
+            self.reports.append(_reported(step, value))
+            self.stopped = self._is_rung(before) and self._ask(*self.reports[-1])
         if self.stopped:
             raise StoppedEarlyError
 
     def _is_rung(self, before: int) -> bool:
-        return self._ladder is not None and self._ladder.rung(self.progress[-1][0], before) is not None
+        return self._ladder is not None and self._ladder.rung(self.reports[-1][0], before) is not None
 
     def _ask(self, step: int, value: float) -> bool:
         start = time.perf_counter()

@@ -66,7 +66,7 @@ class Evaluation:
     reporter: Reporter = UNKNOWN
     standard_error: float | None = None
     stopped: bool = False
-    """Whether it was stopped on its way: its values are those of the rung where that was."""
+    """Whether it was stopped on its progress: its values are those of the rung where that was."""
 
 
 @dataclass(frozen=True)
@@ -122,10 +122,10 @@ def evaluate(
     stops: Judge = never,
 ) -> Evaluation:
     """Evaluate one trial; raises whatever the objective or the adversary raises."""
-    way = TrialProgress(ladder_of(study, objective), partial(stops, trial))
+    progress = TrialProgress(ladder_of(study, objective), partial(stops, trial))
     start = time.perf_counter()
-    returned = _returned(study, objective, trial, way)
-    y_true, seconds = measurement(returned, "the objective returned"), time.perf_counter() - start - way.waited
+    returned = _returned(study, objective, trial, progress)
+    y_true, seconds = measurement(returned, "the objective returned"), time.perf_counter() - start - progress.waited
     found = Evaluation(
         y=y_true,
         y_true=y_true,
@@ -133,10 +133,10 @@ def evaluate(
         corrupted=False,
         seconds=seconds,
         node=node,
-        progress=tuple(way.progress),
+        progress=tuple(progress.reports),
         reporter=reporter_of(study, objective, trial, machines),
         standard_error=_standard_error(returned),
-        stopped=way.stopped,
+        stopped=progress.stopped,
     )
     if trial.number < study.initial:  # nobody lies about the initial trials
         return found
@@ -147,15 +147,15 @@ def evaluate(
     return replace(found, y=report.y if lied else y_true, corrupted=lied, report=report)
 
 
-def _returned(study: Study, objective: Objective, trial: Try, way: TrialProgress) -> object:
+def _returned(study: Study, objective: Objective, trial: Try, progress: TrialProgress) -> object:
     """What the objective returned or, of a trial that was stopped, what it reported last."""
     x, rng = np.array(trial.x, dtype=np.float64), stream(study.seed, NOISE, trial.number)
     with restored():
         try:
-            returned: object = objective.evaluate(x, rng, report=way.report)
+            returned: object = objective.evaluate(x, rng, report=progress.report)
         except StoppedEarlyError:
             returned = None
-    return way.progress[-1][1] if way.stopped else returned
+    return progress.reports[-1][1] if progress.stopped else returned
 
 
 def reporter_of(study: Study, objective: Objective, trial: Try, machines: int) -> Reporter:
