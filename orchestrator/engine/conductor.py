@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from objectives import Objective
 from orchestrator.campaign.study import Study
-from orchestrator.engine.belief import conclude_again, concluded_by
 from orchestrator.engine.build import build_fallback, build_optimizer
 from orchestrator.engine.conclusion import Conclusion, conclude
 from orchestrator.engine.events import (
@@ -28,6 +27,7 @@ from orchestrator.engine.events import (
 )
 from orchestrator.engine.journal import Journal, check_header, header
 from orchestrator.engine.observations import failed_observation, observation_of
+from orchestrator.engine.optimizer_state import restore_state, state_without_rows
 from orchestrator.engine.repeats import MEANING, Repeats, unfit
 from orchestrator.engine.requests import Request
 from orchestrator.engine.stopping import Stopping, full_resource
@@ -263,7 +263,7 @@ class Conductor:
         if told - self._saved < max(SAVE_EVERY, told // 20):
             return []
         self._saved = told
-        return [OptimizerSaved(STATE_LAYOUT, told, concluded_by(self.optimizer))]
+        return [OptimizerSaved(STATE_LAYOUT, told, state_without_rows(self.optimizer))]
 
     def _changed_weights(self) -> dict[int, float]:
         """Weights that moved since they were last written, by trial."""
@@ -319,7 +319,7 @@ class Conductor:
             case OptimizerSaved():
                 self._saved = event.told
                 if not concluded and event.layout == STATE_LAYOUT:
-                    conclude_again(self.optimizer, event.state)
+                    restore_state(self.optimizer, event.state)
             case TrialSuggested():
                 if not concluded:
                     self._update()

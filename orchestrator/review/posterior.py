@@ -11,11 +11,11 @@ from pandas import DataFrame
 from objectives import Objective
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
-from orchestrator.engine.belief import conclude_again
 from orchestrator.engine.build import build_optimizer
 from orchestrator.engine.conductor import STATE_LAYOUT
 from orchestrator.engine.events import OptimizerSaved, of_type
 from orchestrator.engine.history import events_of
+from orchestrator.engine.optimizer_state import restore_state
 from orchestrator.engine.stopping import full_resource
 from orchestrator.review.axes import grid_of
 from orchestrator.review.resource import told_of
@@ -116,7 +116,7 @@ def replay(
         if LIVED_AGAIN < told <= last_kept and told not in states:
             continue
         if told in states:
-            conclude_again(optimizer, states[told])
+            restore_state(optimizer, states[told])
         elif told >= study.initial:
             optimizer.update()  # at every trial, as when it was lived: states build on each other
         if told >= study.initial:

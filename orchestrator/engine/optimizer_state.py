@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 TOLD = ("X", "y", "evidence")
 
 
-def concluded_by(optimizer: "Optimizer") -> Json:
+def state_without_rows(optimizer: "Optimizer") -> Json:
     """The state of an optimizer without the observations and their curves."""
     state = {key: value for key, value in optimizer.state_dict().items() if key not in TOLD}
     curves = state.get("curves")
     return state if curves is None else state | {"curves": {key: curves[key] for key in curves if key != "rows"}}
 
 
-def conclude_again(optimizer: "Optimizer", state: Fields) -> None:
+def restore_state(optimizer: "Optimizer", state: Fields) -> None:
     """Bring an optimizer that was told the same to where another one was."""
     now, curves = optimizer.state_dict(), state.get("curves")
     with_rows = {} if curves is None else {"curves": {**curves, "rows": now["curves"]["rows"]}}
