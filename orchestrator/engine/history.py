@@ -7,7 +7,6 @@ from pathlib import Path
 
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
-from orchestrator.engine.channel import unheard
 from orchestrator.engine.events import (
     AdversaryReported,
     Event,
@@ -19,6 +18,7 @@ from orchestrator.engine.events import (
     of_type,
 )
 from orchestrator.engine.journal import only_requests, read
+from orchestrator.engine.request_file import unheard
 from orchestrator.engine.requests import Request
 
 KEPT = 64

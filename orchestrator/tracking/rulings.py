@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
-from orchestrator.engine.channel import asked
+from orchestrator.engine.request_file import asked
 from orchestrator.engine.requests import Ruling
 from orchestrator.engine.verdicts import rule
 from orchestrator.errors import UserError
