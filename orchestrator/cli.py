@@ -271,7 +271,7 @@ def rule(
 ) -> None:
     """Say what a trial is worth: the model obeys, in a run that is under way or when it is resumed."""
     from orchestrator.campaign.runs import Run, storage_root
-    from orchestrator.engine.verdicts import ruled
+    from orchestrator.engine.rulings import ruled
 
     typer.echo(plain(ruled(Run.open(storage_root(root), name), study, trial, ruling, because)))
 

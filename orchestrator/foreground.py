@@ -12,7 +12,7 @@ from rich.console import Console
 from orchestrator.campaign.runs import Run
 from orchestrator.engine.cluster import Connection
 from orchestrator.engine.fleet import RunOutcome
-from orchestrator.engine.verdicts import confirm, find_study, is_live
+from orchestrator.engine.rulings import confirm, find_study, is_live
 from orchestrator.errors import UserError
 from orchestrator.review.files import write_files
 from orchestrator.review.live import LiveServer

@@ -14,7 +14,7 @@ from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.request_file import asked
 from orchestrator.engine.requests import Ruling
-from orchestrator.engine.verdicts import rule
+from orchestrator.engine.rulings import rule
 from orchestrator.errors import UserError
 from orchestrator.experiments import KIND
 from orchestrator.tracking.store import Store

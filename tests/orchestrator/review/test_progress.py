@@ -7,8 +7,8 @@ from rich.console import Console
 from small_runs import finished
 
 from orchestrator.engine.history import events_of
+from orchestrator.engine.rulings import confirm, rule
 from orchestrator.engine.runner import execute
-from orchestrator.engine.verdicts import confirm, rule
 from orchestrator.review.progress import Bars, Lines, StudyProgress, note
 from orchestrator.review.report import Report
 from rcgp import SUSPECT_WEIGHT
