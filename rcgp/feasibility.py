@@ -23,7 +23,7 @@ from scipy.special import ndtr
 from rcgp.acquisition import Acquisition
 from rcgp.fit import Data, Hyperparameters, fit, marginal_likelihood
 from rcgp.gaussian import Array, GaussianPosterior, Mask
-from rcgp.mishaps import placed
+from rcgp.random_failures import probability_of_region
 from rcgp.state import Scaling, SurrogateState
 
 FORGIVING = 0.1
@@ -46,7 +46,7 @@ class Feasibility:
 
     posterior: GaussianPosterior
     even: float
-    placed: float
+    probability_of_region: float
     rate: float
 
     @classmethod
@@ -61,21 +61,21 @@ class Feasibility:
         noises = np.full(len(kept), noise)
         posterior = GaussianPosterior.condition(X[kept], z[kept], noises, lengthscale, kernel, noise)
         even = float(scaling.to_scaled(np.zeros(1))[0])
-        return cls(posterior, even, placed(X[few], useful[few], kernel), float(useful.mean()))
+        return cls(posterior, even, probability_of_region(X[few], useful[few], kernel), float(useful.mean()))
 
     def probability(self, points: Array) -> Array:
         """p at `points` (`m x d`), shape `m`."""
         mean, variance = self.posterior.mean_and_variance(points)
         p: Array = ndtr((mean - self.even) / np.sqrt(variance + self.posterior.noise))
-        return self.placed * p + (1.0 - self.placed) * self.rate
+        return self.probability_of_region * p + (1.0 - self.probability_of_region) * self.rate
 
     def probability_and_gradient(self, points: Array) -> tuple[Array, Array]:
         """p (`m`) and its gradient (`m x d`) at `points` (`m x d`)."""
         at = self.posterior.differentiable(points)
         spread = np.sqrt(at.deviation**2 + self.posterior.noise)
         standard = (at.mean - self.even) / spread
-        density = self.placed * np.exp(-0.5 * standard**2) / np.sqrt(2.0 * np.pi) / spread
-        p = self.placed * ndtr(standard) + (1.0 - self.placed) * self.rate
+        density = self.probability_of_region * np.exp(-0.5 * standard**2) / np.sqrt(2.0 * np.pi) / spread
+        p = self.probability_of_region * ndtr(standard) + (1.0 - self.probability_of_region) * self.rate
         return p, at.gradient(density, -density * standard * at.deviation / spread)
 
 
@@ -129,7 +129,12 @@ class Regions:
 
     def may_repeat(self, X: Array, useful: Mask, kernel: str) -> Mask:
         """Which rows (`n`, boolean) of `X` (`n x d`) may be asked again: they failed once, and failures strike at random."""
-        if not self.learned or useful.all() or not useful.any() or self._model(X, useful, kernel).placed > 0.5:
+        if (
+            not self.learned
+            or useful.all()
+            or not useful.any()
+            or self._model(X, useful, kernel).probability_of_region > 0.5
+        ):
             return np.zeros(len(X), dtype=bool)
         _, place, count = np.unique(X + 0.0, axis=0, return_inverse=True, return_counts=True)
         return ~useful & (count[place.reshape(-1)] == 1)

@@ -30,7 +30,7 @@ SURE = 1e-3
 """No label is foreseen with more certainty than this leaves."""
 
 
-def placed(X: Array, useful: Mask, kernel: str) -> float:
+def probability_of_region(X: Array, useful: Mask, kernel: str) -> float:
     """The probability that failures have a place, given which of the trials at `X` (`n x d`) were `useful` (`n`, some not)."""
     labels = np.where(useful, 1.0, -1.0)
     scaling = Scaling.of(labels)

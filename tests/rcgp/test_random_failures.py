@@ -5,7 +5,7 @@ import pytest
 
 from rcgp import make_optimizer
 from rcgp.feasibility import Feasibility
-from rcgp.mishaps import placed
+from rcgp.random_failures import probability_of_region
 
 
 @pytest.mark.parametrize("dim", [2, 9, 30])
@@ -14,15 +14,15 @@ def test_a_region_has_a_place_and_bad_luck_has_none(dim: int) -> None:
     for seed in range(8):
         rng = np.random.default_rng(seed)
         X = rng.random((40, dim))
-        luck.append(placed(X, rng.permutation(40) >= 4, "matern52"))
-        region.append(placed(X, X[:, 0] < 0.8, "matern52"))
+        luck.append(probability_of_region(X, rng.permutation(40) >= 4, "matern52"))
+        region.append(probability_of_region(X, X[:, 0] < 0.8, "matern52"))
     assert np.median(luck) < 0.2
     assert np.median(region) > 0.9
 
 
 def test_where_nearly_everything_fails_it_is_a_region() -> None:
     rng = np.random.default_rng(0)
-    assert placed(rng.random((20, 4)), np.arange(20) == 3, "matern52") > 0.99
+    assert probability_of_region(rng.random((20, 4)), np.arange(20) == 3, "matern52") > 0.99
 
 
 def test_bad_luck_makes_no_place_worse_than_another() -> None:
