@@ -10,13 +10,13 @@ from typing import Any, Self
 import numpy as np
 from scipy.stats import norm
 
+from rcgp.curve_outliers import remarks
 from rcgp.evidence import Evidence
 from rcgp.gaussian import Array, GaussianPosterior
 from rcgp.rises import LEVELS, SAME_LEVEL, Completed, RiseModel
 from rcgp.state import Scaling, from_json_numbers, to_json_numbers
 from rcgp.surrogates import Surrogate
 from rcgp.weights import SUSPECT_WEIGHT
-from rcgp.witness import remarks
 
 
 @dataclass(frozen=True)

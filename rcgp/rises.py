@@ -23,12 +23,12 @@ from typing import Any, Self
 
 import numpy as np
 
+from rcgp.curve_outliers import outlier_weights
 from rcgp.evidence import Evidence
 from rcgp.gaussian import KERNELS, Array, Mask, Rows, squared_distance
 from rcgp.state import SurrogateState, from_json_numbers, to_json_numbers
 from rcgp.surrogates import Surrogate
 from rcgp.weights import SUSPECT_WEIGHT
-from rcgp.witness import out_of_line
 
 LEVELS = np.array([1.0, 2 / 3, *(3.0**-k for k in range(1, 9))])
 """Shares of the budget at which curves are compared, from the end backwards."""
@@ -130,7 +130,7 @@ class RiseModel:
         rise = levels[:, k] - levels[:, k + 1]
         rows = np.flatnonzero(np.isfinite(rise))
         inputs = np.column_stack([X[rows], place(levels[rows, k + 1])])
-        weight, residual = out_of_line(inputs, rise[rows])
+        weight, residual = outlier_weights(inputs, rise[rows])
         state = None if known is None else known.afresh()
         if more and len(rows) >= self.fewest:
             # a rise that is out of line is no surer than it is far out

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from rcgp import Optimizer, make_optimizer
+from rcgp.curve_outliers import outlier_weights, remarks
 from rcgp.curves import Curve
 from rcgp.rises import LEVELS
-from rcgp.witness import out_of_line, remarks
 from tests.rcgp.problems import peak
 
 SHARES = (1 / 27, 1 / 9, 1 / 3, 2 / 3, 1.0)
@@ -96,11 +96,11 @@ def test_rises_are_compared_with_their_neighbours() -> None:
     rng = np.random.default_rng(0)
     inputs = rng.random((60, 2))
     rise = np.where(inputs[:, 0] > 0.7, 0.8, 0.1) + 0.01 * rng.standard_normal(60)
-    weight, _ = out_of_line(inputs, rise)
+    weight, _ = outlier_weights(inputs, rise)
     far = int(np.argmin(inputs[:, 0]))
     assert (weight[np.abs(inputs[:, 0] - 0.7) > 0.25] == 1.0).all()
     rise[far] = 0.8
-    weight, residual = out_of_line(inputs, rise)
+    weight, residual = outlier_weights(inputs, rise)
     assert weight[far] < 0.5
     assert residual[far] == pytest.approx(0.7, abs=0.1)
 
@@ -140,6 +140,6 @@ def test_a_crowd_where_the_search_gathered_does_not_outvote_those_far_from_it() 
     """Eight in one place rise alike; those elsewhere rise otherwise, and are in line. One of the crowd that does not is not."""
     inputs = np.append(np.linspace(0.0, 0.6, 6), 0.8 + 0.001 * np.arange(8))[:, None]
     rise = np.append(np.zeros(6), np.full(8, 0.55)) + 0.001 * np.random.default_rng(0).standard_normal(14)
-    assert (out_of_line(inputs, rise)[0] == 1.0).all()
+    assert (outlier_weights(inputs, rise)[0] == 1.0).all()
     rise[10] = 0.0
-    assert np.flatnonzero(out_of_line(inputs, rise)[0] < 0.5).tolist() == [10]
+    assert np.flatnonzero(outlier_weights(inputs, rise)[0] < 0.5).tolist() == [10]

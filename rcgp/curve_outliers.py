@@ -26,7 +26,7 @@ SMALL = 0.05
 """Of where most rises are: deviations below this share tell nobody from his neighbours."""
 
 
-def out_of_line(inputs: Array, rise: Array) -> tuple[Array, Array]:
+def outlier_weights(inputs: Array, rise: Array) -> tuple[Array, Array]:
     """Weight in [0, 1] of every rise (`n`) by those of its neighbours in `inputs` (`n x d`), and how far it is from theirs.
 
     Median and spread are those of the neighbours, who count by their nearness, a crowd in another place as one: a search gathers
