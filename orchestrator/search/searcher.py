@@ -35,7 +35,7 @@ from ray.tune.result import DEFAULT_METRIC, TRAINING_ITERATION
 
 from orchestrator.plain import Json, from_plain, to_plain
 from orchestrator.search.core import Search
-from orchestrator.search.looking import Looking
+from orchestrator.search.inspection import Inspection
 from orchestrator.search.placeholders import objects_known_to_tune
 from orchestrator.search.records import Result, as_number, config_in, host_in
 from orchestrator.search.saved import known_trials, newest_state, read_state, write_state
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class RCGPSearch(Looking, Scheduled):
+class RCGPSearch(Inspection, Scheduled):
     """Search that keeps working when some of the results are lies.
 
     `space`, `metric` and `mode` may be left to the `Tuner`. `algorithm` is any of `rcgp.ALGORITHMS`, further options are its

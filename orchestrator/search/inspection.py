@@ -7,7 +7,7 @@ from orchestrator.search.verdicts import RuledTrial
 from orchestrator.trials import ModelFailure, Row, Trial
 
 
-class Looking:
+class Inspection:
     """The part of a searcher that is for people; `_search` is there from the moment space and mode are known."""
 
     _search: Search | None
