@@ -1,4 +1,4 @@
-"""Curves as witnesses: rises that no neighbour shows, curves that stand still, curves that are another trial's."""
+"""Outliers among curves: rises that no neighbour shows, curves that stand still, curves that are another trial's."""
 
 from __future__ import annotations
 

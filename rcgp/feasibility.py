@@ -8,7 +8,7 @@ Notation (beside that of `gaussian`)
 
 The process is fitted to the z_i as any other. Far from all trials p is the share of useful ones, so that nothing is presumed of
 a region that nobody has seen; the noise is at least `FORGIVING`, so that one crash among good neighbours is a mishap and several
-are a region. w is the probability that failures have a place at all (see `mishaps`): where they strike at random only their rate
+are a region. w is the probability that failures have a place at all (see `random_failures`): where they strike at random only their rate
 is known, which is the same everywhere.
 """
 
@@ -46,7 +46,7 @@ class Feasibility:
 
     posterior: GaussianPosterior
     even: float
-    probability_of_region: float
+    placed: float
     rate: float
 
     @classmethod
@@ -67,15 +67,15 @@ class Feasibility:
         """p at `points` (`m x d`), shape `m`."""
         mean, variance = self.posterior.mean_and_variance(points)
         p: Array = ndtr((mean - self.even) / np.sqrt(variance + self.posterior.noise))
-        return self.probability_of_region * p + (1.0 - self.probability_of_region) * self.rate
+        return self.placed * p + (1.0 - self.placed) * self.rate
 
     def probability_and_gradient(self, points: Array) -> tuple[Array, Array]:
         """p (`m`) and its gradient (`m x d`) at `points` (`m x d`)."""
         at = self.posterior.differentiable(points)
         spread = np.sqrt(at.deviation**2 + self.posterior.noise)
         standard = (at.mean - self.even) / spread
-        density = self.probability_of_region * np.exp(-0.5 * standard**2) / np.sqrt(2.0 * np.pi) / spread
-        p = self.probability_of_region * ndtr(standard) + (1.0 - self.probability_of_region) * self.rate
+        density = self.placed * np.exp(-0.5 * standard**2) / np.sqrt(2.0 * np.pi) / spread
+        p = self.placed * ndtr(standard) + (1.0 - self.placed) * self.rate
         return p, at.gradient(density, -density * standard * at.deviation / spread)
 
 
@@ -129,12 +129,7 @@ class Regions:
 
     def may_repeat(self, X: Array, useful: Mask, kernel: str) -> Mask:
         """Which rows (`n`, boolean) of `X` (`n x d`) may be asked again: they failed once, and failures strike at random."""
-        if (
-            not self.learned
-            or useful.all()
-            or not useful.any()
-            or self._model(X, useful, kernel).probability_of_region > 0.5
-        ):
+        if not self.learned or useful.all() or not useful.any() or self._model(X, useful, kernel).placed > 0.5:
             return np.zeros(len(X), dtype=bool)
         _, place, count = np.unique(X + 0.0, axis=0, return_inverse=True, return_counts=True)
         return ~useful & (count[place.reshape(-1)] == 1)

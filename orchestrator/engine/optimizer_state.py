@@ -1,4 +1,4 @@
-"""What an optimizer concluded, apart from what it was told: the journal holds that anyway."""
+"""The state of an optimizer apart from what it was told: the journal holds that anyway."""
 
 from typing import TYPE_CHECKING
 

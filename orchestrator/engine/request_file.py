@@ -1,4 +1,4 @@
-"""The way from people into a study, live or at rest: a file of requests beside its journal, which the study reads between trials.
+"""What people ask of a study, live or at rest, in a file of requests beside its journal, which the study reads between trials.
 
 Anybody may add to the file, one at a time; the study alone writes its journal. A request is obeyed once it is in there.
 """

@@ -1,6 +1,6 @@
 """What people ask of a study while it runs or rests: rulings on its trials, and trials that confirm its answer.
 
-They are events like all others: written first to a file of the study's own in the run's folder (`channel.py`), and into its
+They are events like all others: written first to a file of the study's own in the run's folder (`request_file.py`), and into its
 journal when the study hears of them. `id` tells one from another: each is obeyed once.
 """
 

@@ -66,7 +66,7 @@ class Evaluation:
     reporter: Reporter = UNKNOWN
     standard_error: float | None = None
     stopped: bool = False
-    """Whether it was stopped on its progress: its values are those of the rung where that was."""
+    """Whether it was stopped on its way: its values are those of the rung where that was."""
 
 
 @dataclass(frozen=True)

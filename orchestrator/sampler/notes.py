@@ -10,7 +10,7 @@ import math
 from optuna.study import Study
 from optuna.trial import FrozenTrial
 
-from orchestrator.sampler.memory import Memory
+from orchestrator.sampler.space_model import SpaceModel
 from orchestrator.search.records import SuspectTrial
 
 log = logging.getLogger(__name__)
@@ -19,11 +19,11 @@ WEIGHT, EXPECTED, SUSPECTS = "rcgp:weight", "rcgp:expected", "rcgp:suspects"
 SHOWN = ("weight", "reported", "expected")
 
 
-def write_notes(study: Study, trial: FrozenTrial, memory: Memory) -> None:
+def write_notes(study: Study, trial: FrozenTrial, model: SpaceModel) -> None:
     """Note what is believed of a trial that is about to be stored as finished; a model that fails stops no search."""
     try:
-        belief = memory.belief(trial.number)
-        suspects = [suspect for suspect in memory.suspects() if suspect.status == "completed"]
+        belief = model.belief(trial.number)
+        suspects = [suspect for suspect in model.suspects() if suspect.status == "completed"]
     except Exception as error:
         log.warning("Trial %d gets no notes: the model failed.", trial.number, exc_info=error)
         return
@@ -31,8 +31,8 @@ def write_notes(study: Study, trial: FrozenTrial, memory: Memory) -> None:
         study._storage.set_trial_user_attr(trial._trial_id, WEIGHT, _short(belief[0]))
         study._storage.set_trial_user_attr(trial._trial_id, EXPECTED, _short(belief[1]))
     doubted = {suspect.trial_id for suspect in suspects}
-    if doubted != memory.noted:  # another trial is doubted, or one no longer is
-        memory.noted = doubted
+    if doubted != model.noted:  # another trial is doubted, or one no longer is
+        model.noted = doubted
         study._storage.set_study_user_attr(study._study_id, SUSPECTS, _table(suspects))
 
 

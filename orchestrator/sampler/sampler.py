@@ -18,10 +18,10 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from orchestrator.plain import Json
-from orchestrator.sampler.memories import Memories
-from orchestrator.sampler.memory import Memory, are_close
+from orchestrator.sampler.model_cache import ModelCache
 from orchestrator.sampler.notes import write_notes
 from orchestrator.sampler.reports import Key, key_of, publish, published
+from orchestrator.sampler.space_model import SpaceModel, are_close
 from orchestrator.search.dimensions import Config
 from orchestrator.search.records import BestTrial, SuspectTrial
 from orchestrator.search.settings import Settings
@@ -62,15 +62,15 @@ class RCGPSampler(BaseSampler):
         self.settings = Settings(algorithm, own, n_startup_trials, on_error, suspect_share, None, options)
         self._independent_sampler = independent_sampler
         self._notes = notes
-        self._memories = Memories()
+        self._models = ModelCache()
         self._lock = threading.RLock()
 
     def __getstate__(self) -> Json:
         """Samplers are pickled with their studies; what was learned is in the storage."""
-        return {**self.__dict__, "_memories": None, "_lock": None}
+        return {**self.__dict__, "_models": None, "_lock": None}
 
     def __setstate__(self, state: Json) -> None:
-        self.__dict__.update(state, _memories=Memories(), _lock=threading.RLock())
+        self.__dict__.update(state, _models=ModelCache(), _lock=threading.RLock())
 
     # What people call
 
@@ -78,8 +78,8 @@ class RCGPSampler(BaseSampler):
         """The trials of the study whose reports are doubted, least believed first."""
         with self._lock:
             shown = self._shown(study)
-            memory = self._common(study, shown)
-            found = [] if memory is None else memory.suspects()
+            model = self._common(study, shown)
+            found = [] if model is None else model.suspects()
         numbered = {trial.number: trial for trial in shown.values()}
         return [replace(s, number=int(str(s.trial_id)), config=numbered[int(str(s.trial_id))].params) for s in found]
 
@@ -87,10 +87,10 @@ class RCGPSampler(BaseSampler):
         """The trial that the model believes best or, with `robust=False`, the one that reported the best value."""
         with self._lock:
             shown = self._shown(study)
-            memory = self._common(study, shown)
-            if memory is None:
+            model = self._common(study, shown)
+            if model is None:
                 raise ValueError("No two completed trials of this study share a parameter yet: there is no best one.")
-            best = memory.best(robust=robust)
+            best = model.best(robust=robust)
         number = int(str(best.trial_id))
         return replace(best, number=number, config=next(t for t in shown.values() if t.number == number).params)
 
@@ -100,7 +100,7 @@ class RCGPSampler(BaseSampler):
         """The parameters that all trials so far have in common, those that leave a choice."""
         _refuse_several_objectives(study)
         with self._lock:
-            return self._memories.common_space(study)
+            return self._models.common_space(study)
 
     def sample_relative(self, study: Study, trial: FrozenTrial, search_space: Space) -> Config:
         """Suggest these parameters together."""
@@ -130,9 +130,9 @@ class RCGPSampler(BaseSampler):
         with self._lock:
             shown = self._shown(study)
             ended = _ended(shown.get(key_of(trial), trial), state, values)
-            memory = self._common(study, {**shown, key_of(trial): ended})
-            if memory is not None:
-                write_notes(study, ended, memory)
+            model = self._common(study, {**shown, key_of(trial): ended})
+            if model is not None:
+                write_notes(study, ended, model)
 
     def reseed_rng(self) -> None:
         """Threads share this sampler, which tells none of them what it told another; only random numbers need a new seed."""
@@ -143,15 +143,15 @@ class RCGPSampler(BaseSampler):
 
     def _suggest(self, study: Study, trial: FrozenTrial, space: Space) -> Config:
         """A suggestion that no other process made at the same time: whoever was first with it keeps it."""
-        memory = self._memory(study, space, self._shown(study, but=trial))
+        model = self._model(study, space, self._shown(study, but=trial))
         for _ in range(TRIES):
-            before, x = memory.points(), memory.ask()
-            params = memory.space.config(x)
+            before, x = model.points(), model.ask()
+            params = model.space.config(x)
             mine = publish(study, trial, params, space)
             shown = self._shown(study, but=trial)
-            memory = self._memory(study, space, shown)
+            model = self._model(study, space, shown)
             earlier = {str(t.number) for t in shown.values() if published(t).at <= mine.at}
-            rivals = [point for name, point in memory.points().items() if name in earlier - before.keys()]
+            rivals = [point for name, point in model.points().items() if name in earlier - before.keys()]
             if not are_close(x, rivals, CLOSE):
                 break
         return params
@@ -161,10 +161,10 @@ class RCGPSampler(BaseSampler):
         seed = crc32(f"{self.settings.seed} {name}".encode())
         options = {**self.settings.options, "avoid_repeats": False}  # the other parameters differ
         settings = replace(self.settings, seed=seed, options=options)
-        memory = self._memory(study, {name: distribution}, self._shown(study, but=trial), settings)
-        if memory.knows_enough():
-            return memory.space.config(memory.ask())[name]
-        space = memory.space
+        model = self._model(study, {name: distribution}, self._shown(study, but=trial), settings)
+        if model.knows_enough():
+            return model.space.config(model.ask())[name]
+        space = model.space
         u = np.random.default_rng([seed, trial.number]).random((1, space.dim))
         return space.config(tuple(map(float, space.project(u)[0])))[name]
 
@@ -176,17 +176,17 @@ class RCGPSampler(BaseSampler):
         _refuse_constraints(trials)
         return {key_of(trial): trial for trial in trials if but is None or trial.number != but.number}
 
-    def _common(self, study: Study, shown: Mapping[Key, FrozenTrial]) -> Memory | None:
+    def _common(self, study: Study, shown: Mapping[Key, FrozenTrial]) -> SpaceModel | None:
         """What is known about the parameters that all trials have; None if there are none."""
         _refuse_several_objectives(study)
-        space = self._memories.common_space(study)
-        return self._memory(study, space, shown) if space else None
+        space = self._models.common_space(study)
+        return self._model(study, space, shown) if space else None
 
-    def _memory(
+    def _model(
         self, study: Study, space: Space, shown: Mapping[Key, FrozenTrial], settings: Settings | None = None
-    ) -> Memory:
+    ) -> SpaceModel:
         sign = -1.0 if study.direction == StudyDirection.MINIMIZE else 1.0
-        return self._memories.of(space, settings or self.settings, sign, shown)
+        return self._models.of(space, settings or self.settings, sign, shown)
 
 
 def _ended(trial: FrozenTrial, state: TrialState, values: Sequence[float] | None) -> FrozenTrial:

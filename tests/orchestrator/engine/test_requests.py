@@ -8,13 +8,14 @@ import pytest
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Component, Confirm, Study
-from orchestrator.engine import runner, verdicts
+from orchestrator.engine import runner
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.conductor import Conductor
 from orchestrator.engine.events import Observation, Ruling, StudyEnded, TrialSuggested, of_type
 from orchestrator.engine.history import events_of, is_ended, observations, rulings, unfinished
 from orchestrator.engine.journal import FileJournal
 from orchestrator.engine.reporter import here, simulated
+from orchestrator.engine.rulings import confirm, find_study, rule
 from orchestrator.engine.trial import Evaluation
 from orchestrator.errors import UserError
 
@@ -49,7 +50,7 @@ def resumed(run: Run) -> list[object]:
 def test_a_ruling_is_obeyed_over_the_models_own_opinion_and_can_be_taken_back(run: Run) -> None:
     study = study_of(run)
     best = of_type(events_of(run, study), StudyEnded)[-1].recommended
-    verdicts.rule(run, study, best, "lie", "its disk was full", by="anna")
+    rule(run, study, best, "lie", "its disk was full", by="anna")
     assert unfinished(run) == [study]
     events = resumed(run)
     end = of_type(events, StudyEnded)[-1]
@@ -58,7 +59,7 @@ def test_a_ruling_is_obeyed_over_the_models_own_opinion_and_can_be_taken_back(ru
     assert weight[best] < 0.5
     assert len(of_type(events, StudyEnded)) == 2
     assert (rulings(events)[best].author, rulings(events)[best].because) == ("anna", "its disk was full")
-    verdicts.rule(run, study, best, "clear")
+    rule(run, study, best, "clear")
     events = resumed(run)
     assert rulings(events) == {}
     assert {o.number: o.weight for o in observations(events)}[best] > 0.5
@@ -68,18 +69,18 @@ def test_a_ruling_is_obeyed_over_the_models_own_opinion_and_can_be_taken_back(ru
 
 def test_a_trial_that_is_to_be_run_again_is_a_replicate_of_its_first_run(run: Run) -> None:
     study = study_of(run)
-    verdicts.rule(run, study, 5, "again", "it was so hot")
+    rule(run, study, 5, "again", "it was so hot")
     events = resumed(run)
     last = of_type(events, Observation)[-1]
     assert (last.number, last.replicate_of) == (13, 5)
     assert last.x == of_type(events, Observation)[5].x
-    verdicts.rule(run, study, 13, "again")
+    rule(run, study, 13, "again")
     assert of_type(resumed(run), Observation)[-1].replicate_of == 5, "of the first run, not of a replicate"
 
 
 def test_more_trials_confirm_the_answer(run: Run) -> None:
     study = study_of(run)
-    verdicts.confirm(run, study, trials=4, candidates=2)
+    confirm(run, study, trials=4, candidates=2)
     events = resumed(run)
     repeated = [s.replicate_of for s in of_type(events, TrialSuggested)[13:]]
     assert len(repeated) == 4
@@ -107,7 +108,7 @@ def test_the_last_trials_of_a_study_confirm_its_answer(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_ruled_is_one_line(run: Run, number: int, ruling: str, message: str) -> None:
     with pytest.raises(UserError, match=message) as refusal:
-        verdicts.rule(run, study_of(run), number, ruling)
+        rule(run, study_of(run), number, ruling)
     assert "\n" not in str(refusal.value)
     assert unfinished(run) == []
 
@@ -116,12 +117,12 @@ def test_a_study_is_found_by_a_part_of_its_name(tmp_path: Path) -> None:
     made = Run.create(
         tmp_path, "grid", Campaign.from_dict(PLAN | {"algorithms": ["a2-rcgp-ucb", "gp-ucb"], "seeds": 2})
     )
-    assert verdicts.find_study(made, "gp-ucb.honest.seed0").key == "gp-ucb.honest.seed0"
-    assert verdicts.find_study(made, "a2-rcgp-ucb.honest.seed1").seed == 1
+    assert find_study(made, "gp-ucb.honest.seed0").key == "gp-ucb.honest.seed0"
+    assert find_study(made, "a2-rcgp-ucb.honest.seed1").seed == 1
     with pytest.raises(UserError, match="4 studies: say which with --study, one of a2-rcgp-ucb.honest.seed0, gp-ucb"):
-        verdicts.find_study(made, None)
+        find_study(made, None)
     with pytest.raises(UserError, match="no study 'random'; Allowed: a2"):
-        verdicts.find_study(made, "random")
+        find_study(made, "random")
 
 
 def test_rulings_between_trials_are_lived_through_again_to_the_last_bit(tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_rulings_between_trials_are_lived_through_again_to_the_last_bit(tmp_path
     said = {8: (3, "lie"), 12: (5, "true"), 15: (3, "clear"), 23: (7, "lie"), 26: (9, "again")}
     while (trial := conductor.next()) is not None:
         if trial.number in said:
-            verdicts.rule(made, study, *said[trial.number])
+            rule(made, study, *said[trial.number])
         conductor.observe(trial, Evaluation(trial.x[0], trial.x[0], trial.x[0], False, 0.0, "n"))
         if trial.number in (9, 20, 25, 29):
             journal.close()

@@ -17,7 +17,7 @@ from optuna.trial import FrozenTrial, Trial, TrialState, create_trial
 
 from orchestrator import RCGPSampler
 from orchestrator.sampler import sampler as module
-from orchestrator.sampler.memory import Memory
+from orchestrator.sampler.space_model import SpaceModel
 
 X = FloatDistribution(0.0, 1.0)
 
@@ -46,11 +46,11 @@ def params_of(study: Study) -> list[dict[str, Any]]:
     return [trial.params for trial in study.trials]
 
 
-def known(sampler: RCGPSampler, study: Study) -> Memory:
+def known(sampler: RCGPSampler, study: Study) -> SpaceModel:
     """What the sampler knows about the parameters that all trials have."""
-    memory = sampler._common(study, sampler._shown(study))
-    assert memory is not None
-    return memory
+    model = sampler._common(study, sampler._shown(study))
+    assert model is not None
+    return model
 
 
 # What it believes
@@ -339,11 +339,11 @@ def test_a_pickled_sampler_goes_on_as_the_original() -> None:
 
 def test_only_what_is_new_is_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[int] = []
-    end = Memory._end
-    monkeypatch.setattr(Memory, "_end", lambda self, trial: (learned.append(trial.number), end(self, trial))[1])
+    end = SpaceModel._end
+    monkeypatch.setattr(SpaceModel, "_end", lambda self, trial: (learned.append(trial.number), end(self, trial))[1])
     study = study_of(RCGPSampler(seed=0))
     study.optimize(bowl, n_trials=15)
-    assert learned == list(range(15)), "each once: one memory, extended"
+    assert learned == list(range(15)), "each once: one model, extended"
 
 
 def test_one_sampler_serves_several_studies_and_brackets() -> None:
@@ -360,9 +360,9 @@ def test_one_sampler_serves_several_studies_and_brackets() -> None:
 
 def test_hyperband_shows_its_brackets_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     learned: list[tuple[int, int]] = []
-    end = Memory._end
+    end = SpaceModel._end
     monkeypatch.setattr(
-        Memory, "_end", lambda self, trial: (learned.append((id(self), trial.number)), end(self, trial))
+        SpaceModel, "_end", lambda self, trial: (learned.append((id(self), trial.number)), end(self, trial))
     )
 
     def objective(trial: Trial) -> float:

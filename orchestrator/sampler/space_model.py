@@ -33,7 +33,7 @@ FORGET_AFTER = 10
 Happening = Callable[[FrozenTrial], None]
 
 
-class Memory:
+class SpaceModel:
     """What is known about one space, a function of the storage: trials are learned one by one, in the order they ended.
 
     `sign` is -1 where the value is minimised.
