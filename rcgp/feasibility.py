@@ -8,8 +8,8 @@ Notation (beside that of `gaussian`)
 
 The process is fitted to the z_i as any other. Far from all trials p is the share of useful ones, so that nothing is presumed of
 a region that nobody has seen; the noise is at least `FORGIVING`, so that one crash among good neighbours is a mishap and several
-are a region. w is the probability that failures have a place at all (see `random_failures`): where they strike at random only their rate
-is known, which is the same everywhere.
+are a region. w is the probability that failures have a place at all (see `random_failures`): where they strike at random only
+their rate is known, which is the same everywhere.
 """
 
 from __future__ import annotations

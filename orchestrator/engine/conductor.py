@@ -18,6 +18,7 @@ from orchestrator.engine.events import (
     Header,
     Observation,
     OptimizerSaved,
+    Request,
     Ruling,
     RungReached,
     SessionStarted,
@@ -29,7 +30,6 @@ from orchestrator.engine.journal import Journal, check_header, header
 from orchestrator.engine.observations import failed_observation, observation_of
 from orchestrator.engine.optimizer_state import restore_state, state_without_rows
 from orchestrator.engine.repeats import MEANING, Repeats, unfit
-from orchestrator.engine.requests import Request
 from orchestrator.engine.stopping import Stopping, full_resource
 from orchestrator.engine.trial import REASON_LENGTH, Evaluation, Try
 from orchestrator.repetition import again, confirmation

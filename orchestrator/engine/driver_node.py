@@ -6,9 +6,8 @@ from pathlib import Path
 
 from orchestrator.campaign.runs import journal_path, ledger_path
 from orchestrator.campaign.study import Study
-from orchestrator.engine.events import Event
+from orchestrator.engine.events import Event, Request
 from orchestrator.engine.journal import LOCK_TIMEOUT, FileJournal, Journal, encode_all, read, read_requests
-from orchestrator.engine.requests import Request
 
 REQUEST_SECONDS = 1.0
 

@@ -11,6 +11,7 @@ from orchestrator.engine.events import (
     AdversaryReported,
     Event,
     Observation,
+    Request,
     Ruling,
     StudyEnded,
     TrialSuggested,
@@ -19,7 +20,6 @@ from orchestrator.engine.events import (
 )
 from orchestrator.engine.journal import only_requests, read
 from orchestrator.engine.request_file import unheard
-from orchestrator.engine.requests import Request
 
 KEPT = 64
 """Journals that are kept in memory as they were last read."""

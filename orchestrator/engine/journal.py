@@ -15,8 +15,7 @@ from typing import Protocol
 
 from orchestrator.campaign.lock import InUseError, close_lock, take_lock
 from orchestrator.campaign.study import Study, differences
-from orchestrator.engine.events import FORMAT, Event, Header, UnknownEventError, from_json, to_json
-from orchestrator.engine.requests import Request
+from orchestrator.engine.events import FORMAT, Event, Header, Request, UnknownEventError, from_json, to_json
 from orchestrator.errors import UserError
 from orchestrator.plain import Json
 

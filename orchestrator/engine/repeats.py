@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 
 from orchestrator.campaign.study import Confirm
-from orchestrator.engine.events import ConfirmationAsked, Observation
-from orchestrator.engine.requests import Request
+from orchestrator.engine.events import ConfirmationAsked, Observation, Request
 from orchestrator.trial_records import Row
 from rcgp import Ruling as Verdict
 

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from orchestrator.campaign.lock import InUseError
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
-from orchestrator.engine.events import Event
+from orchestrator.engine.events import Event, Request
 from orchestrator.engine.journal import FileJournal, only_requests, read_requests, requests_path
-from orchestrator.engine.requests import Request
 from orchestrator.errors import UserError
 
 LOCK_TIMEOUT = 10.0

@@ -5,9 +5,9 @@ import time
 
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
+from orchestrator.engine.events import RULINGS, ConfirmationAsked, Ruling
 from orchestrator.engine.history import observations_of
 from orchestrator.engine.request_file import ask, author
-from orchestrator.engine.requests import RULINGS, ConfirmationAsked, Ruling
 from orchestrator.errors import UserError, did_you_mean
 
 SAID = {

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from objectives import Objective, full_steps
 from orchestrator.campaign.study import Study
-from orchestrator.engine.reached import RungReached
+from orchestrator.engine.events import RungReached
 from orchestrator.errors import UserError
 from orchestrator.halving import Ladder, Mercy
 

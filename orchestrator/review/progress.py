@@ -19,9 +19,8 @@ from rich.text import Text
 
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
-from orchestrator.engine.events import AdversaryReported, Event, Observation, Weighing
+from orchestrator.engine.events import AdversaryReported, Event, Observation, Request, Weighing
 from orchestrator.engine.history import is_ended
-from orchestrator.engine.requests import Request
 from rcgp import SUSPECT_WEIGHT
 
 MANY = 12

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
+from orchestrator.engine.events import Ruling
 from orchestrator.engine.request_file import asked
-from orchestrator.engine.requests import Ruling
 from orchestrator.engine.rulings import rule
 from orchestrator.errors import UserError
 from orchestrator.experiments import KIND

@@ -6,7 +6,6 @@ import math
 import pytest
 
 from orchestrator.engine.events import (
-    KINDS,
     AdversaryReported,
     ConfirmationAsked,
     Header,
@@ -23,6 +22,7 @@ from orchestrator.engine.events import (
     of_type,
     to_json,
 )
+from orchestrator.engine.events.records import KINDS
 from orchestrator.engine.history import is_ended, latest_weights, observations, recommendations
 from orchestrator.engine.reporter import Reporter
 

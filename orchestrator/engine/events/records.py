@@ -1,4 +1,4 @@
-"""What happens in a study: a frozen event for each record of its journal, and the JSON that keeps it.
+"""The records of a journal: a frozen event for each, and the JSON that keeps it.
 
 Nobody else knows the names on disk. An event is written without its version while that is 1, so that the first journals ever
 written are read like those of today; a later version is a number under "version", and is refused by code that does not know it.
@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol, Self, TypeVar
 
-from orchestrator.engine.decision import AdversaryReported as AdversaryReported
-from orchestrator.engine.reached import RungReached as RungReached
+from orchestrator.engine.events.adversary import AdversaryReported
+from orchestrator.engine.events.request import ConfirmationAsked, Ruling
+from orchestrator.engine.events.rung import RungReached
 from orchestrator.engine.reporter import UNKNOWN, Reporter
-from orchestrator.engine.requests import ConfirmationAsked as ConfirmationAsked
-from orchestrator.engine.requests import Ruling as Ruling
 from orchestrator.plain import Fields, Json, from_strict_json, spelled, to_strict_json
 
 Point = tuple[float, ...]
