@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
-import multiprocessing
 import os
 import time
 from collections.abc import Callable
@@ -26,6 +24,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from asha import Asha, play
+from cells import compute, load
 from curve_problems import PROBLEMS, typical_regret
 from curve_table import EPOCHS
 
@@ -208,20 +207,6 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     }
 
 
-def load(path: Path) -> dict[str, dict[str, Any]]:
-    if not path.exists():
-        return {}
-    return {row["key"]: row for row in map(json.loads, path.read_text().splitlines())}
-
-
-def compute(todo: list[Cell], path: Path, processes: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as sink, multiprocessing.get_context("spawn").Pool(processes) as pool:
-        for row in pool.imap_unordered(run_cell, todo):
-            sink.write(json.dumps(row) + "\n")
-            sink.flush()
-
-
 def table(rows: dict[str, dict[str, Any]], args: argparse.Namespace, lies: str) -> str:
     """Mean regret of the recommendation (+- its standard error) by player and problem, and over all problems."""
     head = f"| {lies} | mean | " + " | ".join(args.problems) + " | trials | s |"
@@ -260,7 +245,7 @@ def main() -> None:
     wanted = list(itertools.product(args.players, args.problems, args.lies, args.seeds, [args.epochs]))
     known = load(args.out)
     todo = [cell for cell in wanted if "|".join(map(str, cell)) not in known]
-    compute(todo, args.out, args.processes)
+    compute(run_cell, todo, args.out, args.processes)
     rows = load(args.out)
     for lies in args.lies:
         print(table(rows, args, lies))

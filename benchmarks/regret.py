@@ -16,9 +16,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
-import multiprocessing
 import os
 import time
 import zlib
@@ -31,6 +29,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from attacks import ATTACKS, make_attack, reporter_of
+from cells import compute, load
 from peers import PEERS, OptunaPeer, RelevancePursuit
 from problems import PROBLEMS, Problem
 
@@ -156,22 +155,6 @@ def cells(args: argparse.Namespace) -> Iterator[Cell]:
         yield Cell(algorithm, problem, attack, seed)
 
 
-def load(path: Path) -> dict[str, dict[str, Any]]:
-    if not path.exists():
-        return {}
-    return {row["key"]: row for row in map(json.loads, path.read_text().splitlines())}
-
-
-def compute(todo: list[Cell], path: Path, processes: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as sink, multiprocessing.get_context("spawn").Pool(processes) as pool:
-        for done, row in enumerate(pool.imap_unordered(run_cell, todo), 1):
-            sink.write(json.dumps(row) + "\n")
-            sink.flush()
-            if done % 20 == 0 or done == len(todo):
-                print(f"{done} of {len(todo)} runs", flush=True)
-
-
 def ratio(
     rows: dict[str, dict[str, Any]], algorithm: str, problem: str, attack: str, seeds: list[int]
 ) -> tuple[float, float]:
@@ -272,7 +255,7 @@ def main() -> None:
     todo = [cell for cell in cells(args) if cell.key not in rows]
     print(f"{len(todo)} runs to do, {len(rows)} known in {args.out}", flush=True)
     if todo:
-        compute(todo, args.out, args.processes)
+        compute(run_cell, todo, args.out, args.processes)
         rows = load(args.out)
     print(table(rows, args))
     print(forensics(rows, args))

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
-import multiprocessing
 import os
 import time
 import zlib
@@ -26,6 +24,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from cells import compute, load
 from ray.tune.search.sample import Categorical, Float, Integer, LogUniform
 from real_spaces import BRANCHED, Config, RealSpace, names, real_space, sample
 
@@ -211,22 +210,6 @@ def cells(args: argparse.Namespace) -> Iterator[Cell]:
             yield Cell(player, problem, failure, seed, args.trials)
 
 
-def load(path: Path) -> dict[str, dict[str, Any]]:
-    if not path.exists():
-        return {}
-    return {row["key"]: row for row in map(json.loads, path.read_text().splitlines())}
-
-
-def compute(todo: list[Cell], path: Path, processes: int) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a") as sink, multiprocessing.get_context("spawn").Pool(processes) as pool:
-        for done, row in enumerate(pool.imap_unordered(run_cell, todo, chunksize=4), 1):
-            sink.write(json.dumps(row) + "\n")
-            sink.flush()
-            if done % 20 == 0 or done == len(todo):
-                print(f"{done} of {len(todo)} searches", flush=True)
-
-
 def figure(rows: dict[str, dict[str, Any]], chosen: list[Cell]) -> str:
     """Mean regret and its standard error: over the seeds of each problem, then over the problems."""
     by_problem: dict[str, list[float]] = {}
@@ -290,7 +273,7 @@ def main() -> None:
     todo = [cell for cell in cells(args) if cell.key not in rows]
     print(f"{len(todo)} searches to do, {len(rows)} known in {args.out}", flush=True)
     if todo:
-        compute(todo, args.out, args.processes)
+        compute(run_cell, todo, args.out, args.processes, chunk=4, name="searches")
         rows = load(args.out)
     print(table(rows, args))
 

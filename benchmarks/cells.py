@@ -1,0 +1,37 @@
+"""The cells of a table, each computed once: their rows are in a file, to which those that are missing are added as they come."""
+
+import json
+import multiprocessing
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+Rows = dict[str, dict[str, Any]]
+"""Rows by the keys of their cells."""
+C = TypeVar("C")
+
+
+def load(path: Path) -> Rows:
+    """The rows that are there."""
+    if not path.exists():
+        return {}
+    return {row["key"]: row for row in map(json.loads, path.read_text().splitlines())}
+
+
+def compute(
+    run: Callable[[C], dict[str, Any]],
+    todo: Sequence[C],
+    path: Path,
+    processes: int,
+    *,
+    chunk: int = 1,
+    name: str = "runs",
+) -> None:
+    """Add the rows of these cells, each by `run`, a function at the top of its module; processes get `chunk` at a time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as sink, multiprocessing.get_context("spawn").Pool(processes) as pool:
+        for done, row in enumerate(pool.imap_unordered(run, todo, chunksize=chunk), 1):
+            sink.write(json.dumps(row) + "\n")
+            sink.flush()
+            if done % 20 == 0 or done == len(todo):
+                print(f"{done} of {len(todo)} {name}", flush=True)
