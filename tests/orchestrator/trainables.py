@@ -46,11 +46,6 @@ def check_mixed(config: dict[str, Any]) -> None:
     tune.report({"loss": config["functions"](config["uniform"]) + config["deep"]["inner"]["x"] + config["randint"]})
 
 
-def curve(config: dict[str, Any]) -> None:
-    for step in range(1, 9):
-        tune.report({"loss": (config["x"] - 0.3) ** 2 + 1.0 / step, "epoch": step})
-
-
 def flaky_repeat(config: dict[str, Any]) -> None:
     if config["__trial_index__"] == 2 and config["x"] > 0.5:
         raise RuntimeError("one repeat of three is lost")

@@ -56,7 +56,9 @@ def test_a_stopped_trial_is_a_row_at_its_share_of_the_budget(tmp_path: Path) -> 
     searcher = RCGPSearch(n_initial=4)
     results = fit(tmp_path, ASHAScheduler(max_t=MAX_T, grace_period=1, reduction_factor=3), searcher, samples=10)
     ran = {result.metrics["trial_id"]: result.metrics["training_iteration"] for result in results}
+    ended = {result.metrics["trial_id"]: result.metrics["score"] for result in results}
     assert {row.trial_id: row.rungs[-1][0] for row in searcher.observations} == ran
+    assert {row.trial_id: row.y for row in searcher.observations} == ended, "stopped or not, at its last value"
     assert {1, MAX_T} <= set(ran.values())
     for row in searcher.observations:
         assert row.y == row.rungs[-1][1]

@@ -12,14 +12,12 @@ import numpy as np
 import pytest
 import trainables
 from ray import cloudpickle, tune
-from ray.tune.schedulers import ASHAScheduler
 from ray.tune.search import ConcurrencyLimiter, Repeater
 from trainables import (
     OUTCOMES,
     bowl,
     by_class,
     check_mixed,
-    curve,
     fails_once,
     flaky_repeat,
     forgetful,
@@ -179,17 +177,6 @@ def test_four_at_a_time_never_repeat_and_find_the_bowl(tmp_path: Path) -> None:
     assert math.hypot(best["x"] - 0.3, best["y"] - 0.7) < 0.2
 
 
-def test_trials_stopped_early_by_asha_count_at_their_last_value(tmp_path: Path) -> None:
-    search = RCGPSearch(n_initial=4)
-    asha = ASHAScheduler(max_t=8, grace_period=1, reduction_factor=2)
-    grid = fit(curve, SQUARE, search, tmp_path, trials=12, scheduler=asha)
-    stopped = {r.metrics["trial_id"]: r.metrics["loss"] for r in grid if r.metrics["epoch"] < 8}
-    assert stopped
-    told = {row.trial_id: -row.y for row in search.observations}
-    assert {trial_id: told[trial_id] for trial_id in stopped} == stopped
-    assert len(told) == 12
-
-
 def test_repeats_arrive_as_their_mean_even_if_one_crashed(tmp_path: Path) -> None:
     search = RCGPSearch(n_initial=4)
     grid = fit(flaky_repeat, SQUARE, Repeater(search, repeat=3), tmp_path, trials=9)
@@ -249,14 +236,9 @@ def test_a_result_grid_continues_as_a_new_search(tmp_path: Path) -> None:
     np.testing.assert_allclose([r.x for r in table.observations], [by_id[trial_id].x for trial_id in ids], atol=1e-9)
     assert [r.y for r in table.observations] == [by_id[trial_id].y for trial_id in ids]
     assert [r.number for r in again.observations] == [None] * 8 + [0, 1, 2, 3]
-
-
-def test_trials_of_another_experiment_are_learned_through_rays_own_method(tmp_path: Path) -> None:
-    first = RCGPSearch(n_initial=4)
-    grid = fit(bowl, SQUARE, first, tmp_path, trials=6)
-    again = RCGPSearch(SQUARE, "loss", "min")
-    again.add_evaluated_trials(grid._experiment_analysis, "loss")
-    assert sorted((row.x, row.y) for row in again.observations) == sorted((row.x, row.y) for row in first.observations)
+    rays = RCGPSearch(space, "loss", "min")
+    rays.add_evaluated_trials(grid._experiment_analysis, "loss")  # Ray's own method for trials of another experiment
+    assert sorted((row.x, row.y) for row in rays.observations) == sorted((row.x, row.y) for row in first.observations)
 
 
 def test_a_bad_space_ends_the_fit_before_any_trial_with_its_line(tmp_path: Path) -> None:

@@ -32,12 +32,11 @@ def test_a_tag_is_read_with_its_reason() -> None:
             list(parsed(text, trial))
 
 
-def test_tags_on_a_study_and_on_a_trial_are_heard_on_resume_and_once(tmp_path: Path) -> None:
-    uri = f"sqlite:///{tmp_path / 'mlflow.db'}"
-    plan = PLAN | {"tracking": {"nested": True, "uri": uri}}
+def test_tags_on_a_study_and_on_a_trial_are_heard_on_resume_and_once(store: str, tmp_path: Path) -> None:
+    plan = PLAN | {"tracking": {"nested": True, "uri": store}}
     run = Run.create(tmp_path, "night", Campaign.from_dict(plan))
     conduct(run, ray=False)
-    client = MlflowClient(uri)
+    client = MlflowClient(store)
     (experiment,) = client.search_experiments(filter_string="name = 'night'")
     by_kind: dict[str, Any] = {}
     for found in client.search_runs([experiment.experiment_id]):
