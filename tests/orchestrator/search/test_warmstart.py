@@ -94,3 +94,9 @@ def test_a_point_that_leaves_values_open_survives_a_restore(tmp_path: Path) -> N
     twin.restore(str(tmp_path / "state"))
     assert twin.suggest("u") == search.suggest("u")
     assert twin.suggest("u")["b"] == 0.5
+
+
+def test_a_point_whose_list_is_too_short_lacks_a_parameter() -> None:
+    search = RCGPSearch({"layers": [tune.uniform(0, 1), tune.choice(["a", "b", "c"])]}, "score", "max")
+    with pytest.raises(ValueError, match="layers/1 is missing"):
+        search.add_evaluated_point({"layers": [0.5]}, 1.0)
