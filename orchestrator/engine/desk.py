@@ -4,11 +4,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import ray
 from ray.tune import Callback
-from ray.tune.experiment import Trial
 
 from orchestrator.engine.trial import Try
 
@@ -62,7 +61,7 @@ class Answering(Callback):
     def __init__(self, desk: "ActorHandle[RungDesk]", stops: Callable[[Try, int, float], bool]) -> None:
         self._desk, self._stops, self._looked = desk, stops, 0.0
 
-    def on_step_begin(self, iteration: int, trials: list[Trial], **info: object) -> None:
+    def on_step_begin(self, iteration: int, trials: list[Any], **info: object) -> None:
         """Look every so often who asks."""
         if time.monotonic() - self._looked < POLL_SECONDS:
             return

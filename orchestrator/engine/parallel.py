@@ -13,13 +13,12 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import ray
 from ray import tune
 from ray.tune import Callback
-from ray.tune.experiment import Trial
 from ray.tune.search import Searcher
 
 from orchestrator.campaign.study import Study
@@ -150,7 +149,7 @@ class TimeLimit(Callback):
         self._search, self._adversary, self._deadlines, self._limit = search, adversary, deadlines, limit
         self._looked = 0.0
 
-    def on_step_begin(self, iteration: int, trials: list[Trial], **info: object) -> None:
+    def on_step_begin(self, iteration: int, trials: list[Any], **info: object) -> None:
         """Look every so often who is evaluating what, and for how long."""
         if time.monotonic() - self._looked < POLL_SECONDS:
             return
