@@ -34,7 +34,7 @@ PROOF = 10.0
 """How many times better a share of its own must explain a reporter's rows before the reporter is bad."""
 REPEATED_PROOF = 3.0
 """The same for a value that several places report. Of 127 zeros among the reports of six recorded tables 35 are found without it,
-56 with 10, 60 with 3, 68 with 1.5; regret of what is handed over 0.126, 0.104, 0.095, 0.095 (seeds 0 to 3; 0.083 without zeros)."""
+56 with 10, 60 with 3, 68 with 1.5; regret of what is handed over 0.126, 0.104, 0.095, 0.095 (seeds 0 to 3; 0.083 clean)."""
 
 
 @dataclass(frozen=True)
