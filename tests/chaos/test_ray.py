@@ -21,6 +21,7 @@ from harness import (
 )
 
 from orchestrator.engine.runner import RESTARTS
+from orchestrator.foreground import INTERRUPTED
 
 CONTROL = "its control process (GCS) is gone"
 NODE = "this machine's part of it (raylet) is gone"
@@ -72,12 +73,19 @@ def test_a_ray_that_is_lost_again_and_again_ends_the_session(tmp_path):
     assert (count.lost, count.doubled, count.overspent) == (0, 0, 0)
 
 
-def start(folder: Path, *, trials: int, seconds: float) -> Driver:
+def test_a_driver_that_is_slow_to_leave_was_interrupted_all_the_same(tmp_path):
+    """Ray aborts a process that is still there three seconds after a SIGTERM, unless it is told not to."""
+    driver = start(tmp_path, trials=200, seconds=0.1, objective="lingering:Havoc")
+    wait_until(lambda: settled(tmp_path), driver)
+    driver.process.terminate()
+    assert driver.process.wait(120) == INTERRUPTED, driver.said[-3000:]
+
+
+def start(folder: Path, *, trials: int, seconds: float, objective: str = "havoc:Havoc") -> Driver:
     """A run with two workers."""
-    objective = {"name": "havoc:Havoc", "folder": str(folder), "seconds": seconds}
-    return Driver(
-        folder, "run", str(plan(folder, objective=objective, workers=2, trials=trials, resources={"cpus": 0.5}))
-    )
+    options = {"name": objective, "folder": str(folder), "seconds": seconds}
+    path = plan(folder, objective=options, workers=2, trials=trials, resources={"cpus": 0.5})
+    return Driver(folder, "run", str(path))
 
 
 def strike_program(driver: Driver, program: str) -> None:
