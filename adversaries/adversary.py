@@ -80,11 +80,8 @@ class Adversary:
     _answers: dict[int, Report] = field(default_factory=dict, init=False)
     _incumbent: tuple[Point, float] | None = field(default=None, init=False)
     _earlier: list[float] = field(default_factory=list, init=False)
-
-    @property
-    def spent(self) -> int:
-        """How many trials were corrupted so far."""
-        return sum(r.corrupted for r in self._answers.values())
+    spent: int = field(default=0, init=False)
+    """How many trials were corrupted so far."""
 
     @property
     def allowance(self) -> int:
@@ -103,6 +100,7 @@ class Adversary:
         if number not in self._answers:
             query = self._query(number, np.asarray(x, dtype=np.float64), float(y_true), reporter)
             self._answers[number] = self._decide(query, rng)
+            self.spent += self._answers[number].corrupted
             self._earlier.append(query.y)
         return self._answers[number]
 

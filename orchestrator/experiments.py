@@ -49,12 +49,18 @@ class StoreError(UserError):
 def answering(uri: str) -> Iterator[None]:
     """Whatever a store that is away, slow, locked or damaged raises within the block is one line."""
     with needing("An MLflow experiment", "mlflow"):
+        from google.protobuf.json_format import Error as UnreadableError
         from mlflow.exceptions import MlflowException
         from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
-    except (MlflowException, SQLAlchemyError, OSError) as error:  # OSError is also what requests raises
+    except (
+        MlflowException,
+        SQLAlchemyError,
+        UnreadableError,
+        OSError,
+    ) as error:  # OSError is also what requests raises
         raise StoreError(uri, one_line(error)) from error
 
 

@@ -4,6 +4,7 @@ import shlex
 import signal
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import typer
@@ -43,7 +44,7 @@ class Foreground:
     def execute(self, started: float) -> int:
         """Run, report, and say how to resume when something stopped it; returns the exit code."""
         typer.echo(f"{self.run.name}: {counted(len(self.run.studies), 'study', 'studies')} in {self.run.folder}")
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        signal.signal(signal.SIGTERM, _interrupt)
         try:
             outcome, follower = conduct(
                 self.run,
@@ -99,6 +100,13 @@ class Foreground:
             typer.echo(f"The time limit is reached. Continue with: {self._again}")
             return OUT_OF_TIME
         return DONE
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """SIGTERM as Ctrl-C. Ray hears it first, and sets an alarm that aborts whoever has not left after three seconds: a
+    busy machine takes longer for a goodbye."""
+    signal.alarm(0)
+    raise KeyboardInterrupt
 
 
 def print_report(report: "Report | ForeignReport") -> None:

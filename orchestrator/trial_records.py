@@ -1,7 +1,7 @@
 """What is written down of a trial: the suggestion, the trial while it is pending, and the row that came of it."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -79,11 +79,6 @@ class ModelFailure:
     error: str
 
 
-def first_run(rows: Iterable[Row], x: Point) -> int | None:
-    """The first trial at exactly that point, if there is one: what runs there now is its replicate."""
-    return next((row.number for row in rows if row.x == x and row.number is not None), None)
-
-
 def record_to_json(record: Row | Trial) -> Json:
     """A record as strict JSON."""
     return {key: list(value) if key == "x" else to_plain(value) for key, value in vars(record).items()}
@@ -102,3 +97,8 @@ def point_of(x: Array) -> Point:
 def stacked(points: Sequence[Point]) -> Array | None:
     """The points as rows, `m x d`; None if there are none."""
     return np.array(points) if points else None
+
+
+def is_time_to_update(told: int) -> bool:
+    """Whether to update a model after so many earlier results: with each of the first fifty, then in growing pieces."""
+    return told % max(1, told // 25) == 0

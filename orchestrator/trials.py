@@ -26,7 +26,7 @@ from orchestrator.trial_records import (
     Row,
     Suggestion,
     Trial,
-    first_run,
+    is_time_to_update,
     point_of,
     record_from_json,
     record_to_json,
@@ -70,7 +70,8 @@ class Trials:
         self._rows: list[Row] = []
         self._pending: dict[int, Trial] = {}
         self._numbers: dict[str, int] = {}
-        self._started, self._outdated = 0, False
+        self._first_at: dict[Point, int] = {}
+        self._started, self._outdated, self._reached = 0, False, 0.0
         self.model_failures: list[ModelFailure] = []
 
     # Looking
@@ -117,7 +118,7 @@ class Trials:
     def question(self) -> Callable[[], Suggestion]:
         """The call that asks the optimizer, which knows all rows by now; to be made here or in another thread."""
         self.tell()
-        optimizer, rows = self.optimizer, tuple(self._rows)
+        optimizer, first_at = self.optimizer, self._first_at
         untold = [row.x for row in self._rows[optimizer.n :]]
         waiting = stacked([*untold, *(trial.x for trial in self.in_flight())])
 
@@ -125,7 +126,7 @@ class Trials:
             failures = optimizer.failures
             x = optimizer.ask(waiting)
             why = "no suggestion from the model" if optimizer.failures > failures else ""
-            return Suggestion(point_of(x), why, first_run(rows, point_of(x)))
+            return Suggestion(point_of(x), why, first_at.get(point_of(x)))
 
         return ask
 
@@ -174,8 +175,7 @@ class Trials:
     @property
     def budget(self) -> float:
         """The resource of a trial that runs in full, as far as it is known; 0 where no trial says what it got."""
-        reported = [*(row.rungs for row in self._rows), *(trial.rungs for trial in self._pending.values())]
-        return max(self.full_budget or 0.0, largest(reported))
+        return max(self.full_budget or 0.0, self._reached, largest(trial.rungs for trial in self._pending.values()))
 
     def climb(self, number: int, resource: float, y: float) -> None:
         """A pending trial reported `y` (maximised) with so much of its resource spent."""
@@ -212,7 +212,7 @@ class Trials:
         if trial is None:
             return False
         row = Row(number, trial.x, float(y), "completed", trial.trial_id, standard_error, reporter)
-        self._rows.append(replace(row, replicate_of=trial.replicate_of, rungs=trial.rungs, whole=whole))
+        self._add(replace(row, replicate_of=trial.replicate_of, rungs=trial.rungs, whole=whole))
         return True
 
     def fail(self, number: int, *, reporter: str | None = None) -> bool:
@@ -221,7 +221,7 @@ class Trials:
         if trial is None:
             return any(row.number == number and row.status == "failed" for row in self._rows)
         row = Row(number, trial.x, math.nan, "failed", trial.trial_id, reporter=reporter)
-        self._rows.append(replace(row, replicate_of=trial.replicate_of))
+        self._add(replace(row, replicate_of=trial.replicate_of))
         return True
 
     def rule(self, number: int, ruling: Ruling | None) -> None:
@@ -242,7 +242,13 @@ class Trials:
 
     def record(self, x: Point, y: float | None) -> None:
         """A trial that ran elsewhere reported `y`, or failed (None)."""
-        self._rows.append(Row(None, x, math.nan, "failed") if y is None else Row(None, x, y, "completed"))
+        self._add(Row(None, x, math.nan, "failed") if y is None else Row(None, x, y, "completed"))
+
+    def _add(self, row: Row) -> None:
+        self._rows.append(row)
+        self._reached = max(self._reached, largest([row.rungs]))
+        if row.number is not None:
+            self._first_at.setdefault(row.x, row.number)
 
     def _take_back_failure(self, number: int) -> Row | None:
         """The failed row of that trial, no longer among the rows; an optimizer that knows it has to begin anew."""
@@ -331,7 +337,9 @@ class Trials:
 
     def load_state_dict(self, state: Json) -> None:
         """Become what `state_dict` described."""
-        self._rows = [Row(**record_from_json(data)) for data in state["rows"]]
+        self._rows, self._first_at, self._reached = [], {}, 0.0
+        for data in state["rows"]:
+            self._add(Row(**record_from_json(data)))
         self._pending = {data["number"]: Trial(**record_from_json(data)) for data in state["pending"]}
         self._numbers, self._started = dict(state["numbers"]), state["started"]
         self._outdated = state["outdated"]
@@ -339,8 +347,3 @@ class Trials:
         self.model_failures = [ModelFailure(**data) for data in state["model_failures"]]
         self.optimizer = self._make_optimizer()
         self.optimizer.load_state_dict(state["optimizer"])
-
-
-def is_time_to_update(told: int) -> bool:
-    """Whether to update a model after so many earlier results: with each of the first fifty, then in growing pieces."""
-    return told % max(1, told // 25) == 0

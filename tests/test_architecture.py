@@ -32,7 +32,7 @@ ROOMS = {
 ENTRANCE = {"cli", "foreground", "session"}
 """What composes the rooms: no room imports it."""
 HEAVY = {
-    "boto3", "botocore", "botorch", "gymnasium", "imageio", "importlib",
+    "boto3", "botocore", "botorch", "google", "gymnasium", "imageio", "importlib",
     "matplotlib", "mlflow", "optuna", "pandas", "PIL", "plotly", "pydantic", "ray",
     "rich", "scipy", "sklearn", "sqlalchemy", "torch", "torchvision",
 }  # fmt: skip

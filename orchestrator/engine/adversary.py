@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from orchestrator.engine.reporter import simulated
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
+
+
+DEATHS = 10
+"""How often an adversary's process may die of one question and be asked again: more is no accident, and costs the trial."""
 
 
 class AdversaryClient(Protocol):
@@ -118,11 +122,20 @@ class AdversaryActor:
         self, number: int, attempt: int, x: Point, y_true: float, replicate_of: int | None = None
     ) -> AdversaryReported:
         """The decision for a trial, written before it is told; honest ones too, because their order matters."""
-        report = self._adversary.report(number, attempt, x, y_true, replicate_of)
+        report = self._asked(number, attempt, x, y_true, replicate_of)
         if number not in self._written:
             self._ledger.append(report)
             self._written.add(number)
         return report
+
+    def _asked(self, *question: Any) -> AdversaryReported:
+        """Ask; what is raised costs the trial, `SystemExit` too, which would end this process, and the next, and the next."""
+        try:
+            return self._adversary.report(*question)
+        except Exception:
+            raise
+        except BaseException as error:
+            raise RuntimeError(f"the adversary raised {type(error).__name__}") from None
 
     def decided(self, number: int) -> AdversaryReported | None:
         """The decision for a trial that may have died before it could tell."""
@@ -157,5 +170,11 @@ class RemoteAdversary:
         """Ask the one adversary of the study; a restarted one remembers."""
         import ray
 
-        report: AdversaryReported = ray.get(self._actor.report.remote(number, attempt, x, y_true, replicate_of))
+        ask = self._actor.report.options(max_task_retries=DEATHS)
+        try:
+            report: AdversaryReported = ray.get(ask.remote(number, attempt, x, y_true, replicate_of))
+        except ray.exceptions.RayTaskError as error:
+            raise error.cause from None
+        except ray.exceptions.RayActorError:
+            raise RuntimeError("the adversary's process died again and again") from None
         return report

@@ -18,6 +18,7 @@ from orchestrator.engine.control import GOODBYE_SECONDS, ControlLostError, leave
 from orchestrator.engine.driver_node import DriverNode, JournalWriter
 from orchestrator.errors import UserError
 
+log = logging.getLogger(__name__)
 TOKEN = (
     "If it asks for a token, set RAY_AUTH_MODE=token, and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH to the cluster's own."
 )
@@ -49,7 +50,7 @@ class Connection:
             import ray
 
             logging.getLogger("ray").setLevel(logging.ERROR)  # it would tell that a thread cannot handle signals
-            atexit.register(self._end)  # after the import: this comes before Ray's own hook
+            atexit.register(self.end)  # after the import: this comes before Ray's own hook
             connect(self._address)
         except BaseException as error:
             self._error = error
@@ -68,7 +69,8 @@ class Connection:
         """End this driver's part in Ray; nobody waits for that but the end of the process."""
         self._over.set()
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End it and wait for that."""
         self.leave()
         self._thread.join(GOODBYE_SECONDS)  # a Ray that lost its control process cannot say goodbye
 
@@ -90,13 +92,30 @@ def cluster(address: str | None, run: Run, connection: Connection | None = None)
     try:
         yield DriverNode(folder, node, run.paths, name)
     except ControlLostError:
-        if owned:
+        if connection is not None:
+            connection.end()
+        elif owned:
             leave_without_control()
         raise
     except BaseException:
         _leave(owned, writer, connection)
         raise
     _leave(owned, writer, connection)
+
+
+def another(address: str | None) -> Connection | None:
+    """A new Ray in place of our own that was lost; None where it was not our own, is not gone, or no other starts."""
+    import ray
+
+    if address not in (None, "local") or ray.is_initialized():
+        return None
+    connection = Connection(address)
+    try:
+        connection.wait()
+    except UserError as error:
+        log.warning("%s", error)
+        return None
+    return connection
 
 
 def _leave(owned: bool, writer: object, connection: Connection | None) -> None:

@@ -13,7 +13,8 @@ OWN_GRACE = 3.0
 """Seconds without an answer from a Ray that this driver started: nobody brings its control process back."""
 JOINED_GRACE = 30.0
 """The same for a Ray that others run, who may bring it back; Ray itself waits for 60."""
-GOODBYE_SECONDS = 10.0
+GOODBYE_SECONDS = 20.0
+"""For the goodbye to a Ray without its control process, which takes about 7."""
 NODE_SECONDS = 2.0
 
 
@@ -36,14 +37,15 @@ class ControlProcess:
         if now - self._looked < POLL_SECONDS:
             return
         self._looked = now
-        if self._answers():
+        if self.answers():
             self._silent_since = None
             return
         self._silent_since = now if self._silent_since is None else self._silent_since
         if time.monotonic() - self._silent_since > self._grace:
-            raise ControlLostError("its control process (GCS) is gone; every acknowledged result is in the journals")
+            raise ControlLostError("its control process (GCS) is gone")
 
-    def _answers(self) -> bool:
+    def answers(self) -> bool:
+        """Whether it listens now."""
         try:
             socket.create_connection(self._address, timeout=ANSWER_SECONDS).close()
         except OSError:
@@ -54,17 +56,18 @@ class ControlProcess:
 class NodeWatch:
     """Looks every now and then whether Ray lost a node, which it notices within about 20 s.
 
-    In a thread of its own: whoever asks a Ray without its control process may wait for ever.
+    In a thread of its own: whoever asks a Ray without its control process waits, and is ended by Ray after a minute. So
+    nobody asks one that does not answer.
     """
 
-    def __init__(self, is_gone: Callable[[], bool]) -> None:
+    def __init__(self, control: ControlProcess, is_gone: Callable[[], bool]) -> None:
         self.gone = False
-        self._is_gone, self._closed = is_gone, threading.Event()
+        self._control, self._is_gone, self._closed = control, is_gone, threading.Event()
         threading.Thread(target=self._watch, name="node watch", daemon=True).start()
 
     def _watch(self) -> None:
         while not self._closed.wait(NODE_SECONDS) and not self.gone:
-            self.gone = self._is_gone()
+            self.gone = self._control.answers() and self._is_gone()
 
     def close(self) -> None:
         """Look no more."""

@@ -50,31 +50,32 @@ class Fleet:
         self._waiting.extend((study, "") for study in studies)
         grace = OWN_GRACE if self._home.writer is None else JOINED_GRACE
         control = ControlProcess(ray.get_runtime_context().gcs_address, grace)
-        own_node = NodeWatch(partial(node_is_gone, self._home.node))
+        own_node = NodeWatch(control, partial(node_is_gone, self._home.node))
         crew, room = Crew(self._home, studies[0]), self._room(studies[0])
         try:
             while self._live or self._waiting:
                 control.check()
                 if own_node.gone:
-                    self._leave_node()
+                    raise ControlLostError("this machine's part of it (raylet) is gone")
                 self._advance(crew, room)
         except CrewError as error:
             self._outcome.errors |= {study.key: str(error) for study, _ in self._waiting}
+        except ControlLostError:
+            for study in self._live.values():
+                self._abandon(study)
+            raise
         finally:
             own_node.close()
             crew.close()
         return self._outcome
 
-    def _leave_node(self) -> None:
-        """Ray no longer runs on the driver's machine. Processes there go on without it, and nobody would hear what they return:
-        they are ended, and a resume takes over."""
-        for study in self._live.values():
-            seen = self._watcher.heartbeats[study.key]
-            if seen.pid and seen.node == self._home.node:
-                end_process(Process(seen.node, seen.pid))
-        raise ControlLostError(
-            "this machine's part of it (raylet) is gone; every acknowledged result is in the journals"
-        )
+    def _abandon(self, study: Study) -> None:
+        """End a study's process on the driver's machine: it goes on without Ray, nobody would hear what it returns, and
+        whoever takes over waits for its journal."""
+        heartbeat = self._watcher.heartbeats[study.key]
+        if heartbeat.pid and heartbeat.node == self._home.node:
+            end_process(Process(heartbeat.node, heartbeat.pid))
+        heartbeat.reset()
 
     def _advance(self, crew: Crew, room: int) -> None:
         """Let free processes begin studies, wait a moment, and see what came back."""
@@ -121,7 +122,10 @@ class Fleet:
         if self._deaths[study.key, heartbeat.settled] > study.retries + 2:
             self._outcome.errors[study.key] = f"given up: {lost}, again and again"
             return
-        self._waiting.append((study, "" if node_is_gone(heartbeat.node) else lost))
+        if node_is_gone(heartbeat.node):
+            lost = ""
+            self._abandon(study)
+        self._waiting.append((study, lost))
         heartbeat.reset()
 
     def _end_overdue(self) -> None:

@@ -1,5 +1,6 @@
 """Running campaigns: in the calling process, or with every study on its own somewhere in a Ray cluster."""
 
+import logging
 import socket
 import time
 from collections.abc import Sequence
@@ -10,7 +11,7 @@ from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run, free_name, import_from, storage_root
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_adversary, build_objective, build_optimizer
-from orchestrator.engine.cluster import Connection, check_address, cluster
+from orchestrator.engine.cluster import Connection, another, check_address, cluster
 from orchestrator.engine.control import ControlLostError
 from orchestrator.engine.driver_node import read_ledger
 from orchestrator.engine.fleet import Fleet, RunOutcome
@@ -19,6 +20,10 @@ from orchestrator.engine.journal import LOCK_TIMEOUT, FileJournal, JournalError
 from orchestrator.engine.stopping import full_resource
 from orchestrator.engine.watch import Listener, Watcher
 from orchestrator.errors import UserError
+
+log = logging.getLogger(__name__)
+RESTARTS = 3
+"""How often a session starts its own Ray again: what loses it more often than that is no accident."""
 
 
 def start(
@@ -71,16 +76,35 @@ def execute(
     try:
         left = unfinished(run)
         with Watcher(run, listeners) as watcher:
-            if not left:
-                return RunOutcome()
             if not ray:
-                return _execute_here(run, left, until)
-            with cluster(address, run, connection) as home:
-                return Fleet(home, until, watcher).execute(left)
-    except ControlLostError as error:
-        return RunOutcome(errors={"Ray": str(error)})
+                return _execute_here(run, left, until) if left else RunOutcome()
+            return _execute_on_ray(run, left, address, until, watcher, connection)
     finally:
         lock.close()
+
+
+def _execute_on_ray(
+    run: Run,
+    left: Sequence[Study],
+    address: str | None,
+    until: float,
+    watcher: Watcher,
+    connection: Connection | None,
+    restarts: int = RESTARTS,
+) -> RunOutcome:
+    """All that is left, on Ray; where one of our own is lost on the way, on the next."""
+    if not left:
+        return RunOutcome()
+    try:
+        with cluster(address, run, connection) as home:
+            return Fleet(home, until, watcher).execute(left)
+    except ControlLostError as error:
+        lost = str(error)
+    connection = another(address) if restarts else None
+    if connection is None:
+        return RunOutcome(errors={"Ray": f"{lost}; every acknowledged result is in the journals"})
+    log.warning("Ray: %s. Another was started here, and the run goes on.", lost)
+    return _execute_on_ray(run, unfinished(run), address, until, watcher, connection, restarts - 1)
 
 
 def _execute_here(run: Run, studies: Sequence[Study], until: float) -> RunOutcome:

@@ -19,7 +19,7 @@ from orchestrator.review.scale import value_range
 from orchestrator.search.cube import Cube
 from orchestrator.search.dimensions import Choice, Dimension, Number
 from orchestrator.search.settings import Settings
-from orchestrator.trials import is_time_to_update
+from orchestrator.trial_records import is_time_to_update
 from rcgp import SUSPECT_WEIGHT, Optimizer
 
 Array = NDArray[np.float64]

@@ -23,7 +23,8 @@ from orchestrator.sampler.space import Distributions, OptunaSpace
 from orchestrator.search import trust
 from orchestrator.search.records import BestTrial, SuspectTrial
 from orchestrator.search.settings import Settings
-from orchestrator.trials import Point, Suggestion, Trial, Trials, is_time_to_update
+from orchestrator.trial_records import is_time_to_update
+from orchestrator.trials import Point, Suggestion, Trial, Trials
 from rcgp import SUSPECT_WEIGHT
 
 log = logging.getLogger(__name__)

@@ -24,11 +24,12 @@ from orchestrator.engine.journal import read
 
 LONG = os.environ.get("CHAOS") == "long"
 """Whether to inject hundreds of faults (make chaos) or a few of each (.ci/run)."""
-ORCHESTRATOR_TESTS = Path(__file__).parents[1] / "orchestrator"
+HERE = Path(__file__).parent
+ORCHESTRATOR_TESTS = HERE.parent / "orchestrator"
 ENVIRONMENT = {
     **os.environ,
     "OMP_NUM_THREADS": "1",
-    "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), str(ORCHESTRATOR_TESTS)]),
+    "PYTHONPATH": os.pathsep.join(map(str, [HERE, ORCHESTRATOR_TESTS, HERE.parents[1]])),
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 BUDGET = 6

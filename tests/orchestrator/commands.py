@@ -10,10 +10,10 @@ from typing import Any
 HERE = Path(__file__).parent
 ENVIRONMENT = {key: value for key, value in os.environ.items() if not key.startswith("ORCHESTRATE_")} | {
     "OMP_NUM_THREADS": "1",
-    "PYTHONPATH": str(HERE),
+    "PYTHONPATH": os.pathsep.join(map(str, [HERE, HERE.parents[1]])),
     "RAY_USAGE_STATS_ENABLED": "0",
 }
-"""One thread a process, no settings of whoever runs the tests, and the objectives of the tests' own within reach."""
+"""One thread a process, no settings of whoever runs the tests, and the tests' own objectives and this checkout within reach."""
 
 
 def hear_interrupts() -> None:

@@ -83,3 +83,16 @@ class Hostile(Faulty):
         if 0 <= index - 3 < len(habits):
             habits[index - 3](report)
         return value
+
+
+@dataclass(frozen=True)
+class Leaver:
+    """An adversary that leaves at its first trial: politely, by `SystemExit`, or without a word."""
+
+    politely: bool = True
+
+    def lie(self, query: Any, rng: np.random.Generator) -> Any:
+        """Leave, or tell the truth."""
+        if query.number == 0:
+            sys.exit(0) if self.politely else os._exit(0)
+        return None

@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from functools import partial
 from typing import Any
 
@@ -306,3 +307,26 @@ def test_who_reported_it_how_exactly_and_why_is_kept() -> None:
     book.complete(1, 1.1, reporter="gpu-08")
     told = [(row.standard_error, row.reporter, row.replicate_of) for row in restored(book).rows]
     assert told == [(0.2, "gpu-07", None), (None, "gpu-08", 0)]
+
+
+def test_a_trial_costs_no_more_after_thousands_of_others() -> None:
+    """As ratios of processor time, the best of several; whoever looks at every row for each trial has 16 times the work."""
+    book = trials()
+    few, many = (_seconds_after(book, rows) for rows in (500, 8000))
+    assert many < 2.5 * few
+
+
+def _seconds_after(book: Trials, rows: int) -> float:
+    """The least that twenty trials take once there are so many rows."""
+    while len(book.rows) < rows:
+        book.record((0.5, len(book.rows) / rows), 1.0)
+    book.tell()
+    return min(_seconds_of_twenty(book) for _ in range(5))
+
+
+def _seconds_of_twenty(book: Trials) -> float:
+    start = time.process_time()
+    for _ in range(20):
+        book.complete(book.start(book.ask()).number, 1.0)
+        book.tell()
+    return time.process_time() - start

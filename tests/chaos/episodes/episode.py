@@ -22,13 +22,18 @@ WORDS = (
 )
 
 
+DRIVER, WORKER = "the driver", "a worker"
+RAYS_OWN = ("gcs_server", "raylet", "ray::DashboardAgent", "ray::RuntimeEnvAgent")
+"""The programs without which a Ray ends."""
+
+
 @dataclass(frozen=True)
 class Strike:
-    """A signal to the driver, or to one of its workers, when so many trials are settled."""
+    """A signal when so many trials are settled: to the driver, to one of its workers, or to a program of its Ray."""
 
     sign: signal.Signals
     settled: int
-    worker: bool = False
+    target: str = DRIVER
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,7 @@ class Episode:
     def title(self) -> str:
         """The episode in a few words."""
         deeds = ", ".join(self.campaign["objective"]["deeds"])
-        blows = [f"{s.sign.name} of {'a worker' if s.worker else 'the driver'} at {s.settled}" for s in self.strikes]
+        blows = [f"{s.sign.name} of {s.target} at {s.settled}" for s in self.strikes]
         return f"{'Ray' if self.ray else 'one process'}; {deeds}; {', '.join(blows) or 'no kill'}"
 
     @property
@@ -95,7 +100,7 @@ def _adversary(rng: random.Random, number: int) -> dict[str, Any]:
 
 def _strike(rng: random.Random, moment: int, ray: bool) -> Strike:
     if ray and rng.random() < 0.5:
-        return Strike(signal.SIGKILL, moment, worker=True)
+        return Strike(signal.SIGKILL, moment, WORKER if rng.random() < 0.6 else rng.choice(RAYS_OWN))
     return Strike(rng.choice([signal.SIGKILL, signal.SIGINT, signal.SIGTERM]), moment)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from harness import descendants, strike, title_of
 
-from episodes.episode import NAME, Episode, Strike, to_yaml
+from episodes.episode import DRIVER, NAME, RAYS_OWN, WORKER, Episode, Strike, to_yaml
 from episodes.promises import Trial, check_ended, check_left_behind, check_views, settled
 from episodes.refusals import check_refusals
 from episodes.sessions import Session, orchestrate
@@ -48,7 +48,7 @@ def _session(episode: Episode, folder: Path, arguments: list[str], survived: Sur
     for blow in episode.strikes[survived.kills : survived.kills + 1]:
         survived.kills += 1
         struck = _await_and_strike(blow, session)
-        if struck and not blow.worker:
+        if struck and blow.target == DRIVER:
             ends |= {-signal.SIGKILL if blow.sign == signal.SIGKILL else 130}
     code = session.wait(PATIENCE)
     survived.acknowledged |= settled(folder)
@@ -63,7 +63,14 @@ def _await_and_strike(blow: Strike, session: Session) -> bool:
         if session.process.poll() is not None:
             return False
         time.sleep(0.02)
-    if not blow.worker:
+    if blow.target == DRIVER:
         return session.process.poll() is None and strike(session.process.pid, blow.sign)
-    workers = [p for p in descendants(session.process.pid) if title_of(p).startswith("ray::")]
-    return any(strike(pid, blow.sign) for pid in workers[:1])
+    return any(strike(pid, blow.sign) for pid in _targets(blow.target, session.process.pid)[:1])
+
+
+def _targets(target: str, driver: int) -> list[int]:
+    """The workers below a driver, or whoever runs that program of Ray's; its agents call themselves like workers."""
+    named = {pid: title_of(pid).partition(" ")[0] for pid in descendants(driver)}
+    if target == WORKER:
+        return [pid for pid, name in named.items() if name.startswith("ray::") and name not in (*RAYS_OWN, "ray::IDLE")]
+    return [pid for pid, name in named.items() if name.endswith(target)]

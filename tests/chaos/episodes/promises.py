@@ -16,8 +16,8 @@ from episodes.sessions import marked, several
 Record = dict[str, Any]
 Trial = tuple[str, int, float]
 """An acknowledged trial: study, number, moment."""
-BLAMELESS = ("time limit", "adversary", "Adversary", "killed", "SystemExit: 0", "process died")
-"""In the reason of a failure that is not the objective's."""
+BLAMELESS = ("time limit", "adversary", "Adversary", "killed", "SystemExit: 0", "process died", "once per process")
+"""In the reason of a failure that is not the objective's; the last is torch after a time limit that cut its import."""
 GRACE = 30.0
 """Seconds in which what a session started must have ended after it."""
 

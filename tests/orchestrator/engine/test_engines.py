@@ -155,6 +155,31 @@ def test_a_killed_adversary_neither_refills_nor_forgets(tmp_path):
     assert sorted(r.number for r in decided if r.corrupted) == told, "overspend 0"
 
 
+@pytest.mark.parametrize(
+    ("politely", "reason"),
+    [
+        (True, "the adversary raised SystemExit"),
+        pytest.param(False, "the adversary's process died again and again", marks=pytest.mark.slow),
+    ],
+)
+def test_an_adversary_that_leaves_at_every_try_costs_its_trial(tmp_path, politely, reason):
+    study = Study(
+        Component("random"),
+        Component("forrester"),
+        Component("hostile:Leaver", {"politely": politely}),
+        trials=4,
+        initial=2,
+        workers=2,
+        retries=0,
+        cpus=0.5,
+    )
+    events = parallel(study, tmp_path)
+    assert_settled_once(events, study)
+    (failure,) = of_type(events, TrialFailed)
+    assert failure.number == study.initial
+    assert reason in failure.reason
+
+
 def test_a_ledger_that_dies_before_or_after_writing_pays_once(tmp_path, monkeypatch):
     study = Study(Component("random"), Component("forrester"), Component("crash", {"budget": 2}), trials=9, initial=1)
     actor = AdversaryActor(study, tmp_path / "l")
