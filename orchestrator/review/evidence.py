@@ -150,5 +150,13 @@ def _strict(value: object) -> object:
 def write_forensics(folder: Path, data: Mapping[str, object]) -> Path:
     """Keep it as `forensics.json`."""
     path = folder / "forensics.json"
-    path.write_text(json.dumps(data, indent=1, allow_nan=False) + "\n")
+    members = (f"{json.dumps(key)}: {_lines(value)}" for key, value in data.items())
+    path.write_text("{\n" + ",\n".join(members) + "\n}\n")
     return path
+
+
+def _lines(value: object) -> str:
+    """Strict JSON, the members of a list in a line each: quicker to write, and to look through, than a line for every figure."""
+    if not isinstance(value, list) or not value:
+        return json.dumps(value, allow_nan=False)
+    return "[\n" + ",\n".join(f" {json.dumps(item, allow_nan=False)}" for item in value) + "\n]"
