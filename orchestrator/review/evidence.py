@@ -126,7 +126,7 @@ def forensic_data(
         "answer": sentence,
         "in_words": in_words(found),
         "reporters": [_record(r) for r in found],
-        "suspects": [asdict(e) for study in studies for e in evidence_of(run, study, frame)],
+        "suspects": [vars(e) for study in studies for e in evidence_of(run, study, frame)],
         "rulings": [{"study": s.key} | asdict(r) for s in studies for r in of_type(events_of(run, s), Ruling)],
     }
     return {key: _strict(value) for key, value in data.items()}
@@ -139,6 +139,8 @@ def _record(record: Record) -> dict[str, object]:
 
 def _strict(value: object) -> object:
     """Non-finite numbers by name, tuples as lists, NumPy's scalars as Python's."""
+    if isinstance(value, str | int):  # most are
+        return value
     if isinstance(value, Mapping):
         return {str(key): _strict(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
