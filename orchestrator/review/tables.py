@@ -32,7 +32,8 @@ def markdown(table: DataFrame) -> str:
 def latex(table: DataFrame) -> str:
     """A table as LaTeX, for booktabs: the first column words, the others figures."""
     texts = _texts(table)
-    head, *rows = [" & ".join(map(_escaped, row)) + r" \\" for row in [texts.columns, *texts.to_numpy().tolist()]]
+    cells: list[list[str]] = [texts.columns.tolist(), *texts.to_numpy().tolist()]
+    head, *rows = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in cells]
     begin, end = rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}", r"\end{tabular}"
     return "\n".join([begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", end, ""])
 
