@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +16,7 @@ from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.control import GOODBYE_SECONDS, ControlLostError, leave_without_control
 from orchestrator.engine.driver_node import DriverNode, JournalWriter
+from orchestrator.engine.small_ray import without_onlookers
 from orchestrator.errors import UserError
 
 log = logging.getLogger(__name__)
@@ -146,9 +147,11 @@ def connect(address: str | None) -> None:
     import ray
 
     check_address(address)
-    quiet: dict[str, bool] = {"include_dashboard": False} if address in (None, "local") else {}
+    own = address in (None, "local")
+    quiet: dict[str, bool] = {"include_dashboard": False} if own else {}
     try:
-        ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **quiet)
+        with without_onlookers() if own else nullcontext():
+            ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **quiet)
     except Exception as error:  # of many kinds, and without one of its own where a busy machine starts it too slowly
         reason = " ".join(str(getattr(error, "message", error)).split())[:300].rstrip(".")
         token = "" if address is None else f". {TOKEN}"

@@ -194,8 +194,9 @@ class Conductor:
         if not self.finished or self._ended:
             return
         self._update()
-        last = self._conclusion()
+        last, told = self._conclusion(), self.optimizer.n
         self.journal.append(
+            *([OptimizerSaved(STATE_LAYOUT, told, concluded_by(self.optimizer))] if told else []),  # for who draws it
             StudyEnded(
                 recommended=last.recommended,
                 at=time.time(),
@@ -206,7 +207,7 @@ class Conductor:
                 expected=last.expected,
                 deviations=last.deviations,
                 probability=last.probability,
-            )
+            ),
         )
         self._ended = True
 

@@ -92,7 +92,10 @@ def fallbacks(events: Iterable[Event]) -> int:
 def observations(events: Sequence[Event]) -> list[Observation]:
     """The trials in the order they came back, each with its latest weight."""
     weights = latest_weights(events)
-    return [replace(e, weight=weights.get(e.number, 1.0)) for e in of_type(events, Observation)]
+    return [
+        replace(e, weight=weights[e.number]) if e.number in weights else e  # few are doubted
+        for e in of_type(events, Observation)
+    ]
 
 
 def recommendations(events: Iterable[Event]) -> dict[int, int]:

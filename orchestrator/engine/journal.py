@@ -112,7 +112,7 @@ class FileJournal:
     """An open journal file; its lock keeps a second writer out."""
 
     def __init__(self, path: Path, *, lock_timeout: float = 0.0) -> None:
-        self.path = path
+        self.path, self._name = path, os.fspath(path)
         self.seconds = 0.0
         try:
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -157,7 +157,11 @@ class FileJournal:
 
     def _check_place(self) -> None:
         """A file that was deleted or moved can be written to, and nobody would find it again."""
-        if not self.path.exists() or not os.path.samestat(self.path.stat(), os.fstat(self._fd)):
+        try:
+            there = os.path.samestat(os.stat(self._name), os.fstat(self._fd))
+        except OSError:
+            there = False
+        if not there:
             raise JournalError(f"{self.path}: was moved or deleted while the study ran; put it back, then resume.")
 
     def _unseen(self, lines: list[bytes], seq: int) -> list[bytes]:
@@ -194,12 +198,12 @@ class Tail:
     """Reads what was added to a journal since the last look; for those who watch, not for those who resume."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self._name = path, os.fspath(path)
         self._offset = 0
 
     def fresh(self) -> list[Event]:
         """The whole events that appeared since the last call."""
-        if not self.path.exists() or self.path.stat().st_size == self._offset:
+        if _size(self._name) in (None, self._offset):
             return []
         with self.path.open("rb") as file:
             file.seek(self._offset)
@@ -208,6 +212,14 @@ class Tail:
         events = [from_json(found) for line in data[:end].splitlines() if (found := decode(line)) is not None]
         self._offset += end  # last: a look that fails is repeated
         return events
+
+
+def _size(name: str) -> int | None:
+    """The length of a file; None while there is none. Asked for every trial, several times a second for every study."""
+    try:
+        return os.stat(name).st_size
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def check_header(event: Event, study: Study, path: Path) -> None:

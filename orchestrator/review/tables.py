@@ -9,6 +9,13 @@ from pandas.api.types import is_numeric_dtype, is_string_dtype
 FORMULA = ("=", "+", "-", "@")
 """How a cell begins that spreadsheets run when the file is opened, perhaps after a tab."""
 
+LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
+    "~": r"\textasciitilde ",
+    "^": r"\textasciicircum ",
+    "\\": r"\textbackslash ",
+}
+"""Letters that mean something to LaTeX, as it prints them."""
+
 
 def number(value: float) -> str:
     """A number for people; a dash where there is none."""
@@ -24,7 +31,15 @@ def markdown(table: DataFrame) -> str:
 
 def latex(table: DataFrame) -> str:
     """A table as LaTeX, for booktabs: the first column words, the others figures."""
-    return _texts(table).to_latex(index=False, escape=True, column_format="l" + "r" * (len(table.columns) - 1))
+    texts = _texts(table)
+    cells: list[list[str]] = [texts.columns.tolist(), *texts.to_numpy().tolist()]
+    head, *rows = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in cells]
+    begin, end = rf"\begin{{tabular}}{{l{'r' * (len(table.columns) - 1)}}}", r"\end{tabular}"
+    return "\n".join([begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", end, ""])
+
+
+def _escaped(text: str) -> str:
+    return "".join(LATEX.get(letter, letter) for letter in text)
 
 
 def csv(table: DataFrame) -> str:

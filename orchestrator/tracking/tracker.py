@@ -104,8 +104,6 @@ class Tracker:
         known = known or self._create_run(study, events)
         if known.written < 0:
             self.store.log_objective(known.id, study.objective)
-            self.store.log(known.id, tags={WRITTEN: "0"}, params=study_params(study, self._objective))
-            known.written = 0
         self._push_trials(study, known, entries.weighted_trials(events))
         known.size = size
         self._show_rulings(study, known, rulings(events))
@@ -122,19 +120,21 @@ class Tracker:
         return known
 
     def _push_trials(self, study: Study, known: StudyRun, trials: Sequence[WeightedTrial]) -> None:
-        fresh = trials[known.written :]
-        if not fresh:
+        written = max(0, known.written)
+        fresh = trials[written:]
+        if not fresh and known.written >= 0:
             return
         if known.stage == "paused":
             self.store.reopen_run(known.id)
             known.stage = "running"
-        regrets = self._live_regret(study, trials, known.written)
-        rows = entries.trial_entries(trials, known.written) + regrets
+        regrets = self._live_regret(study, trials, written)
+        rows = entries.trial_entries(trials, written) + regrets
         if study.scheduler is not None:
-            rows += entries.resource_entries([t.observation for t in trials], regrets, known.written)
+            rows += entries.resource_entries([t.observation for t in trials], regrets, written)
         if self._nested(study):
             self._push_children(study, known, [t.observation for t in fresh])
-        self.store.log(known.id, entries.bends(rows), {WRITTEN: str(len(trials)), STAGE: "running"})
+        params = study_params(study, self._objective) if known.written < 0 else {}
+        self.store.log(known.id, entries.bends(rows), {WRITTEN: str(len(trials)), STAGE: "running"}, params)
         known.written = len(trials)
 
     def _live_regret(self, study: Study, trials: Sequence[WeightedTrial], start: int) -> list[Entry]:
@@ -150,12 +150,10 @@ class Tracker:
         rows = entries.bends(entries.weight_entries(seen, events)) + entries.final_entries(seen, events)
         if self._nested(study):
             self._weigh_children(known, seen, events)
-        table = self._write_table(study, known, events)
-        self.store.log(known.id, rows, {NOTE: study_note(seen, events, self._objective)} | table)
+        tags = {NOTE: study_note(seen, events, self._objective)} | self._write_table(study, known, events)
         self.store.end_run(known.id, "FINISHED", entries.ended_at(events))
-        known.closed = known.size
-        self.store.log(known.id, tags={CLOSED: str(known.closed), STAGE: "ended"})
-        known.stage = "ended"
+        self.store.log(known.id, rows, tags | {CLOSED: str(known.size), STAGE: "ended"})  # last: now it holds all
+        known.closed, known.stage = known.size, "ended"
 
     def _show_rulings(self, study: Study, known: StudyRun, ruled: Mapping[int, Ruling]) -> None:
         """What people say of the trials now, on the study and on the trials that have a run of their own."""

@@ -24,6 +24,7 @@ from orchestrator.tracking.store import CLIENT_SETTINGS, Store
 log = logging.getLogger(__name__)
 ADDRESS = "ORCHESTRATE_TRACKING_URI"
 """How the writer hears where to write: everybody on a machine can read a command line, and this may hold a password."""
+NICENESS = 5
 POLL_SECONDS = 1.0
 LONGEST_PAUSE = 15.0
 
@@ -79,6 +80,10 @@ class Writer:
                 start_new_session=True,  # Ctrl-C is for whoever computes, and tells the writer
                 env=CLIENT_SETTINGS | dict(os.environ) | paths,
             )
+        give_way = (
+            os.getpriority(os.PRIO_PROCESS, 0) + NICENESS
+        )  # from the first: its imports take longer than a study's
+        os.setpriority(os.PRIO_PROCESS, self._process.pid, give_way)
         self._reader = threading.Thread(target=self._listen, name="tracking", daemon=True)
         self._reader.start()
 
@@ -184,7 +189,6 @@ def open_store(uri: str, tell: Tell) -> Store:
 
 def serve(write: Callable[[Path, str, threading.Event, Tell], bool]) -> None:
     """Write what is in the given folder until standard input ends."""
-    os.nice(5)
     logging.basicConfig(format="%(asctime)s %(message)s")
     over = threading.Event()
     tell = _teller()

@@ -229,7 +229,8 @@ import ray
 connect(None)
 from ray._private.worker import _global_node
 mode = os.environ.get("RAY_AUTH_MODE", "")
-print(json.dumps({"dashboard": _global_node.webui_url or "", "mode": mode, "address": ray.get_runtime_context().gcs_address}))
+found = {"dashboard": _global_node.webui_url or "", "mode": mode, "address": ray.get_runtime_context().gcs_address}
+print(json.dumps(found | {"processes": sorted(_global_node.all_processes)}))
 ray.shutdown()
 """
 
@@ -243,5 +244,6 @@ def test_a_ray_of_our_own_has_no_dashboard_and_asks_for_a_token(tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["dashboard"] == ""
+    assert {"gcs_server", "raylet"} <= set(found["processes"]) <= {"gcs_server", "raylet", "reaper"}, "and no onlookers"
     assert found["mode"] == "token"
     assert not found["address"].endswith(":1")

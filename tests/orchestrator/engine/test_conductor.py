@@ -117,7 +117,7 @@ def test_a_resume_goes_on_from_the_last_belief_to_the_same_result_bit_for_bit(tm
     monkeypatch.setattr(conductor_module, "SAVE_EVERY", 3)
     assert trace(run(study, tmp_path / "whole")) == whole, "writing beliefs down changes nothing"
     lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
-    assert len(of_type(read(tmp_path / "whole"), OptimizerSaved)) == 3
+    assert len(of_type(read(tmp_path / "whole"), OptimizerSaved)) == 4, "and the last one in the end"
     for cut in range(1, len(lines), 2):
         path = tmp_path / f"cut{cut}"
         path.write_bytes(b"".join(lines[:cut]))
@@ -133,19 +133,24 @@ def test_a_resume_thinks_only_what_no_belief_holds(tmp_path, monkeypatch):
         AdaptiveSurrogate, "update", lambda self, X, y, *known: judged.append(len(y)) or update(self, X, y, *known)
     )
 
-    def replayed(layout):
+    ended = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    (tmp_path / "cut").write_bytes(b"".join(ended[:-2]))  # before the last belief and the end
+
+    def replayed(layout, name="cut"):
         judged.clear()
         monkeypatch.setattr(conductor_module, "STATE_LAYOUT", layout)
-        journal = FileJournal(tmp_path / "whole")
+        journal = FileJournal(tmp_path / name)
         asked = conductor_module.Conductor(SMALL, build_objective(SMALL), journal).optimizer.ask()
         journal.close()
         return asked.tolist(), list(judged)
 
     known, few = replayed(conductor_module.STATE_LAYOUT)
+    same, none = replayed(conductor_module.STATE_LAYOUT, "whole")
     thought, many = replayed("another")
     assert few == [10], "the last belief knew nine trials"
     assert many == list(range(3, 11)), "a belief of another layout is not read"
-    assert known == thought
+    assert none == [], "what was concluded in the end is not thought through again"
+    assert known == same == thought
 
 
 def test_a_failing_try_is_repeated_and_only_the_last_counts(tmp_path):
