@@ -15,6 +15,7 @@ counts each time. A report decides the answer as far as another row would be han
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -33,6 +34,10 @@ SAME_PLACE = 0.9
 AROUND = 0.5
 """Correlation up to which rows are far enough away to say what to expect: lies nearer by would vouch for each other (with 0.9
 instead, five looks mended none of the wrong answers of Forrester under moderate lies; with 0.5 all of them)."""
+
+FURTHER = 0.2
+"""The same for looks at the end, as a second view: two lies further apart hold each other up, and whoever leaves out one sees the
+other. Alone it loses what `AROUND` finds, for it knows less of every place."""
 
 CERTAIN = 12
 """So many trusted reports at one place are never all lies."""
@@ -172,12 +177,15 @@ class Answer:
         covariance[np.diag_indices(len(points))] += JITTER
         return k @ own.alpha, cholesky(covariance)
 
-    def decisive(self, candidates: int, pending: Array) -> int | None:
-        """The row to repeat: the one whose truth decides most what is handed over, or else the least repeated of the best."""
+    def decisive(self, candidates: int, pending: Array, views: Sequence[float] = (AROUND, FURTHER)) -> int | None:
+        """The row to repeat: the one whose truth decides most what is handed over, or else the least repeated of the best.
+
+        Of several `views` (see `AROUND`) the most hopeful one counts.
+        """
         open_rows = np.isfinite(self.z) & np.isfinite(self.value) & ~taken(self.X, pending)
         if not open_rows.any():
             return None
-        gain = np.where(open_rows, self.gain(), 0.0)
+        gain = np.where(open_rows, np.max([self.gain(view) for view in views], axis=0), 0.0)
         return int(np.argmax(gain)) if gain.max() > 1e-9 else self._least_repeated(candidates, open_rows)
 
     def instead_of(self, point: Array, pending: Array) -> int | None:
@@ -194,7 +202,7 @@ class Answer:
         if len(self.z) < EARLIEST or len(reports) < SETTLED or not self._is_known(point, best):
             return None
         elsewhere = int((~near[reports[SETTLED - 1] :]).sum())
-        return None if elsewhere >= LOOKS * math.sqrt(len(reports)) else self.decisive(1, pending)
+        return None if elsewhere >= LOOKS * math.sqrt(len(reports)) else self.decisive(1, pending, (AROUND,))
 
     def _is_known(self, point: Array, best: int) -> bool:
         """Whether `point` (`d`) is at the place of the `best` row, and known to half of the noise."""
@@ -202,12 +210,12 @@ class Answer:
         _, variance = self.posterior.mean_and_variance(point[None])
         return bool(k[0, 0] >= SAME_PLACE and variance[0] <= 0.25 * self.posterior.noise)
 
-    def gain(self) -> Array:
+    def gain(self, view: float = AROUND) -> Array:
         """What the answer is expected to gain, in scaled units, from knowing whether the reports at each row's place (`n`) are
         true: of the row handed over, and of those that would be handed over instead."""
         best, gain = self.index, np.zeros(len(self.z))
         rows = np.flatnonzero(np.isfinite(self.z))
-        found = self.hypotheses(rows)
+        found = self.hypotheses(rows, view)
         p, height = found.p, float(self.value[best])
         mine = self._correlation(rows, np.array([best]))[:, 0] >= SAME_PLACE
         others = np.isfinite(self.value[rows]) & ~mine
@@ -228,13 +236,13 @@ class Answer:
                 best.append(int(row))
         return min(best, key=lambda row: int(taken(self.X, self.X[[row]]).sum()))
 
-    def hypotheses(self, rows: Rows) -> Hypotheses:
-        """What may be true of the places of these rows (`m`)."""
+    def hypotheses(self, rows: Rows, view: float = AROUND) -> Hypotheses:
+        """What may be true of the places of these rows (`m`); rows that correlate by `view` say nothing of what to expect."""
         finite = np.isfinite(self.z)
         near = self._correlation(rows, np.arange(len(self.z)))
         same = (near >= SAME_PLACE) & finite
         trusted, suspects = same & self.trusted, same & ~self.trusted
-        mean, variance = self._from_further_away(near[:, self.kept], trusted.sum(axis=1) > CERTAIN)
+        mean, variance = self._from_further_away(near[:, self.kept], trusted.sum(axis=1) > CERTAIN, view)
         z, own = np.where(finite, self.z, 0.0), self.trusted[rows]
         truth = np.where(own, z[rows], _mean_of(z, trusted))
         claim = np.where(own | ~finite[rows], _mean_of(z, suspects), z[rows])
@@ -253,15 +261,15 @@ class Answer:
         odds = math.log((b + n - lies) / (a + lies))
         return np.where(reports > 0, reports * odds + density - log_lie(value), -np.inf)
 
-    def _from_further_away(self, k: Array, certain: Mask) -> tuple[Array, Array]:
-        """Mean and variance (`m` each) without the rows around, from the correlations `k` (`m x kept`) by the block form of
-        the inverse; with them where it is `certain` anyway."""
+    def _from_further_away(self, k: Array, certain: Mask, view: float) -> tuple[Array, Array]:
+        """Mean and variance (`m` each) without the rows around (`view`), from the correlations `k` (`m x kept`) by the block form
+        of the inverse; with them where it is `certain` anyway."""
         B, alpha = self.posterior.inverse, self.posterior.alpha
         kB = k @ B
         mean, variance = k @ alpha, 1.0 - np.einsum("ij,ij->i", kB, k)
         for i in np.flatnonzero(~certain):
             around = np.argsort(-k[i], kind="stable")[:MOST_AROUND]
-            around = around[k[i, around] >= AROUND]
+            around = around[k[i, around] >= view]
             if len(around):
                 pulled = np.linalg.solve(B[np.ix_(around, around)], np.stack([alpha[around], kB[i, around]], axis=1))
                 mean[i] -= kB[i, around] @ pulled[:, 0]

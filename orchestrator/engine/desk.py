@@ -1,20 +1,15 @@
-"""Where trials on other processes ask whether to go on, and the driver, who has the model, answers."""
+"""Where trials on other processes ask whether to go on. It imports no Tune, so that a lost desk is soon back."""
 
 import threading
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import ray
-from ray.tune import Callback
 
 from orchestrator.engine.trial import Try
 
 if TYPE_CHECKING:
     from ray.actor import ActorHandle
-
-POLL_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
@@ -53,25 +48,6 @@ class RungDesk:
             self._answers |= answers
             self._waiting -= answers.keys()
             self._changed.notify_all()
-
-
-class Answering(Callback):
-    """Answers the trials at the desk while Tune waits for them."""
-
-    def __init__(self, desk: "ActorHandle[RungDesk]", stops: Callable[[Try, int, float], bool]) -> None:
-        self._desk, self._stops, self._looked = desk, stops, 0.0
-
-    def on_step_begin(self, iteration: int, trials: list[Any], **info: object) -> None:
-        """Look every so often who asks."""
-        if time.monotonic() - self._looked < POLL_SECONDS:
-            return
-        waiting: list[Question] = ray.get(self._desk.waiting.remote())
-        if waiting:
-            ray.get(self._desk.answer.remote({q: self._stops(q.trial, q.step, q.value) for q in waiting}))
-        self._looked = time.monotonic()
-
-    def __getstate__(self) -> dict[str, object]:
-        return {}  # Tune pickles its callbacks for a restore that never happens
 
 
 def asks(desk: "ActorHandle[RungDesk]", trial: Try, step: int, value: float) -> bool:

@@ -24,11 +24,12 @@ from ray.tune.search import Searcher
 from orchestrator.campaign.study import Study
 from orchestrator.engine.actors import TrialActor
 from orchestrator.engine.adversary import AdversaryActor, Evaluating
+from orchestrator.engine.answering import Answering
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.cluster import actor_here
 from orchestrator.engine.conductor import Conductor
 from orchestrator.engine.deadline import Deadlines, Process
-from orchestrator.engine.desk import Answering, RungDesk
+from orchestrator.engine.desk import RungDesk
 from orchestrator.engine.events import AdversaryReported
 from orchestrator.engine.journal import Journal, JournalError
 from orchestrator.engine.placement import RelaxPlacement, avoidable, bundle

@@ -12,8 +12,9 @@ from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.events import Observation, Ruling, of_type
 from orchestrator.engine.history import ending, events_of, observations, rulings
+from orchestrator.machine_records import Record, in_words
 from orchestrator.plain import Fields, Json, spelled
-from orchestrator.review.reporters import Record, in_words, records
+from orchestrator.review.reporters import records_of
 from rcgp import SUSPECT_WEIGHT
 
 FORMAT = 1
@@ -119,7 +120,7 @@ def forensic_data(
     run: Run, studies: Sequence[Study], frame: DataFrame, rows: DataFrame, sentence: str
 ) -> dict[str, object]:
     """Everything a script may want to know, as strict JSON; `rows` are the trials by which machines are judged."""
-    found = records(rows)
+    found = records_of(rows)
     data = {
         "format": FORMAT,
         "run": run.name,

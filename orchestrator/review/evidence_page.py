@@ -4,9 +4,10 @@ import math
 
 from pandas import DataFrame
 
+from orchestrator.machine_records import in_words
 from orchestrator.review.evidence import Evidence
 from orchestrator.review.report import Report
-from orchestrator.review.reporters import in_words, table_of
+from orchestrator.review.reporters import table_of
 from orchestrator.review.webpage import Data, table
 from rcgp import SUSPECT_WEIGHT
 

@@ -16,12 +16,13 @@ from orchestrator.campaign.sections import Confirmation, Halving, Limits, Resour
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.history import Summary, events_of, planned, summary
+from orchestrator.machine_records import Record, in_words
 from orchestrator.review.answer import Answer, Recommendation, best_of, concluded, recommend
 from orchestrator.review.evidence import Evidence, evidence_of
 from orchestrator.review.posterior import History, histories
 from orchestrator.review.ranking import BASELINE, figure, leaders, printable, regret_table
 from orchestrator.review.regret import REGRETS, Bands, band_curves, trials_frame
-from orchestrator.review.reporters import Record, in_words, records
+from orchestrator.review.reporters import records_of
 from orchestrator.review.tables import markdown, number
 from orchestrator.review.timing import OUT_OF_TIME, sessions
 
@@ -220,7 +221,7 @@ class Report:
     def reporters(self) -> list[Record]:
         """The record of every machine, the worst first."""
         rows = self.frame[self.frame["study"].isin([s.key for s in self.judged])]
-        return records(rows) if len(rows) else []
+        return records_of(rows) if len(rows) else []
 
     @cached_property
     def evidence(self) -> list[Evidence]:

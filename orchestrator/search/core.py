@@ -170,7 +170,7 @@ class Search:
     def suspects(self) -> list[SuspectTrial]:
         """The trials whose reports are doubted, least believed first."""
         self._finish_background()
-        return trust.suspects(self.trials, self.space, self._sign)
+        return trust.suspects(self.trials, self.space, self._sign, self.verdicts.because)
 
     def judgements(self) -> list[JudgedTrial]:
         """Every trial that the model knows, and how far its report is believed."""

@@ -27,7 +27,8 @@ class SuspectTrial:
     reporter: str | None = None
     """The machine it came from, where Tune knows it."""
     reason: str = ""
-    """Why, where the model alone does not say it: its place was asked again, it is beyond belief, its curve contradicts it."""
+    """Why, where the model alone does not say it: its place was asked again, it is beyond belief, its curve contradicts it; and
+    the record of its machine, where that stands out."""
 
 
 @dataclass(frozen=True)

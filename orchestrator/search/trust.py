@@ -2,13 +2,15 @@
 
 import logging
 import math
+from collections.abc import Callable, Sequence, Set
 from typing import Protocol
 
 import numpy as np
 
+from orchestrator.machine_records import in_words, outstanding, records
 from orchestrator.search.dimensions import Config
 from orchestrator.search.records import BestTrial, JudgedTrial, SuspectTrial
-from orchestrator.trials import Point, Trials
+from orchestrator.trials import Point, Row, Trials
 from rcgp import SUSPECT_WEIGHT
 
 log = logging.getLogger(__name__)
@@ -24,10 +26,18 @@ class Space(Protocol):
         """The configuration at that point, in its user's words."""
 
 
-def suspects(trials: Trials, space: Space, sign: float) -> list[SuspectTrial]:
-    """The trials whose reports are doubted, least believed first; `sign` is -1 where the metric is minimised."""
+def suspects(
+    trials: Trials, space: Space, sign: float, because: Callable[[int | None], str] = lambda number: ""
+) -> list[SuspectTrial]:
+    """The trials whose reports are doubted, least believed first; `sign` is -1 where the metric is minimised.
+
+    `because` knows why people rule trials to be lies.
+    """
     trials.tell()
-    doubted, remarks = trials.optimizer.suspects(), trials.optimizer.remarks()
+    remarks = trials.optimizer.remarks()
+    # a failure that was given no value is no lie
+    found = [(s, row) for s in trials.optimizer.suspects() if _reported(row := trials.rows[s.index], s.residual)]
+    bad, record = _bad_machine(trials.rows, {suspect.index for suspect, _ in found})
     return [
         SuspectTrial(
             row.trial_id,
@@ -39,12 +49,32 @@ def suspects(trials: Trials, space: Space, sign: float) -> list[SuspectTrial]:
             residual=sign * suspect.residual,
             weight=suspect.weight,
             reporter=row.reporter,
-            reason=suspect.reason or remarks.get(suspect.index, ""),
+            reason="; ".join(filter(None, why)),
         )
-        for suspect in doubted
-        for row in [trials.rows[suspect.index]]
-        if row.status == "completed" or math.isfinite(suspect.residual)  # a failure that was given no value is no lie
+        for suspect, row in found
+        for why in [
+            _why(row, suspect.reason or remarks.get(suspect.index, ""), because, record if row.reporter == bad else "")
+        ]
     ]
+
+
+def _why(row: Row, seen: str, because: Callable[[int | None], str], machine: str) -> tuple[str, str]:
+    """What speaks against a report: a person, or what was seen of it; and the record of its machine."""
+    return (f"ruled a lie: {because(row.number)}".removesuffix(": ") if row.ruling == "lie" else seen), machine
+
+
+def _reported(row: Row, residual: float) -> bool:
+    return row.status == "completed" or math.isfinite(residual)
+
+
+def _bad_machine(rows: Sequence[Row], doubted: Set[int]) -> tuple[str | None, str]:
+    """The machine whose reports are doubted more often than the others', if there is one, and its record in words."""
+    told = (
+        (row.reporter or "", i in doubted) for i, row in enumerate(rows) if row.status == "completed" or i in doubted
+    )
+    found = records(told)
+    worst = outstanding(found)
+    return (None, "") if worst is None else (worst.reporter, in_words(found).rstrip("."))
 
 
 def judgements(trials: Trials, space: Space, sign: float) -> list[JudgedTrial]:

@@ -50,6 +50,10 @@ class Verdicts:
             self._trials.rule(number, MEANING[ruling])
         self.said.append(RuledTrial(number, ruling, because, time.time()))
 
+    def because(self, number: int | None) -> str:
+        """Why the last ruling on a trial was made; empty where nobody said."""
+        return next((ruled.because for ruled in reversed(self.said) if ruled.number == number), "")
+
     def repetition(self) -> Suggestion | None:
         """The point to run again now, where one is due: what a person wants, or what confirms the answer at the end."""
         if self._again:

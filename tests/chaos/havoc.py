@@ -45,10 +45,12 @@ class Havoc(Faulty):
 
 @dataclass(frozen=True, kw_only=True)
 class Liar(ObjectiveBase):
-    """A hill; on a machine whose environment says LYING, four of ten reports are thirty too high."""
+    """A hill between -1 and 0; a machine whose environment says LYING adds one of the `lies` to a share of its reports."""
 
     name: ClassVar[str] = "liar"
     folder: str
+    share: float = 0.4
+    lies: tuple[float, ...] = (30.0,)
 
     @property
     def space(self) -> Space:
@@ -56,7 +58,8 @@ class Liar(ObjectiveBase):
 
     def evaluate(self, x: Any, rng: np.random.Generator, report: Any = None) -> float:
         self._take_turns()
-        lie = 30.0 if rng.random() < 0.4 and os.environ.get("LYING") else 0.0
+        chance, lie = rng.random(), float(rng.choice(self.lies))
+        lie = lie if chance < self.share and os.environ.get("LYING") else 0.0
         return float(-np.sum((np.asarray(x) - (0.3, 0.7)) ** 2)) + 0.01 * float(rng.standard_normal()) + lie
 
     def _take_turns(self) -> None:

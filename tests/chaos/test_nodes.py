@@ -112,12 +112,17 @@ def test_a_campaign_on_three_machines_loses_one_and_is_complete(cluster, tmp_pat
     enter_row(Row("node switched off", kills, count.lost, count.doubled, count.overspent, slowest), kills)
 
 
-def test_a_node_that_lies_is_named_and_what_it_said_is_asked_again_elsewhere(tmp_path):
+@pytest.mark.parametrize(
+    ("lying", "trials"),
+    [({"lies": [30.0]}, 36), ({"lies": [-0.3, 0.3], "share": 0.5}, 56)],
+    ids=["far out", "within the range"],
+)
+def test_a_node_that_lies_is_named_and_what_it_said_is_asked_again_elsewhere(tmp_path, lying, trials):
     with _cluster(tmp_path) as cluster:
         cluster.worker(1, ORCHESTRATE_REPORTER="gpu-07", LYING="yes")
         cluster.worker(1, ORCHESTRATE_REPORTER="gpu-08")
-        honest = {"algorithms": ["a2-rcgp-ucb"], "adversaries": ["honest"], "workers": 2, "trials": 36}
-        path = plan(tmp_path, objective={"name": "havoc:Liar", "folder": str(tmp_path)}, **honest)
+        honest = {"algorithms": ["a2-rcgp-ucb"], "adversaries": ["honest"], "workers": 2, "trials": trials}
+        path = plan(tmp_path, objective={"name": "havoc:Liar", "folder": str(tmp_path)} | lying, **honest)
         there = ("--address", cluster.address)
         assert Driver(tmp_path, "run", str(path), *there, env=cluster.environment).finish(600) == 0
         report = json.loads((tmp_path / "runs/chaos/report/forensics.json").read_text())

@@ -1,5 +1,6 @@
 """An objective that learns step by step, and whose best configurations learn slowly; used by import path."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ class Climbing(ObjectiveBase):
     folder: str = ""
     stubborn: bool = False
     """Whether it takes whatever is raised in a report for its own failure."""
+    seconds: float = 0.0
+    """What a step takes."""
 
     name = "climbing"
     space = Space((Parameter("x", 0.0, 1.0),))
@@ -34,6 +37,7 @@ class Climbing(ObjectiveBase):
             enter(Path(self.folder), np.asarray(x).tobytes().hex())
         value = 0.0
         for step in range(1, self.steps + 1):
+            time.sleep(self.seconds)
             value = reached(float(np.asarray(x)[0]), step / self.steps) + 0.001 * float(rng.standard_normal())
             try:
                 report and report(step, value)

@@ -1,6 +1,8 @@
 """The answer at the end: what is handed over, what it rests on, and which report is asked for again."""
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,6 +83,20 @@ def test_a_believed_lie_that_hides_the_best_place_is_asked_for_again_until_the_a
     assert optimizer.state_dict()["X"][found.index][0] == TOP
     assert found.mean == pytest.approx(2.0, abs=0.2)
     assert not found.unsupported
+
+
+def test_lies_that_hold_each_other_up_are_looked_at_together() -> None:
+    """The rows of a search on negated Forrester whose first three reports from around the optimum had the wrong sign."""
+    rows = json.loads((Path(__file__).parent / "data/three_flipped_reports.json").read_text())
+    hidden, optimizer = 0.757, told([(x, y) for x, y in rows])
+    assert abs(optimizer.state_dict()["X"][optimizer.recommend()][0] - hidden) > 0.5
+    for _ in range(5):
+        row = optimizer.to_confirm()
+        assert row is not None
+        (x,) = optimizer.state_dict()["X"][row]
+        optimizer.tell(np.array([x]), -((6 * x - 2) ** 2) * math.sin(12 * x - 4))
+        optimizer.update()
+    assert abs(optimizer.state_dict()["X"][optimizer.recommend()][0] - hidden) < 0.02
 
 
 def test_what_is_pending_is_not_asked_for_again() -> None:

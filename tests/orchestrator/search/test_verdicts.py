@@ -35,12 +35,25 @@ def test_machines_and_standard_errors_are_taken_from_what_tune_reports() -> None
     assert [(s.trial_id, s.reporter) for s in searcher.suspects()] == [("t7", "gpu-07")]
 
 
+def test_a_machine_that_stands_out_is_named_at_its_suspects() -> None:
+    searcher = RCGPSearch(SPACE, metric="score", mode="max")
+    for number in range(24):
+        config = searcher.suggest(f"t{number}")
+        assert config is not None
+        bad = number % 3 == 0
+        score = -((config["x"] - 0.3) ** 2) + (30.0 if bad and number > 6 else 0.0)
+        searcher.on_trial_complete(f"t{number}", {"score": score, "hostname": "gpu-07" if bad else "gpu-08"})
+    record = "5 of 5 suspects ran on gpu-07 (of 8 trials there), elsewhere 0 of 16"
+    assert [s.reason.rpartition("; ")[2] for s in searcher.suspects()] == [record] * 5
+
+
 def test_a_ruling_is_obeyed_taken_back_and_survives_a_restore(tmp_path: Path) -> None:
     searcher = search(10)
     best = searcher.best().trial_id
     assert best is not None
     searcher.rule(best, "lie", because="the disk was full")
     assert searcher.best().trial_id != best
+    assert {s.trial_id: s.reason for s in searcher.suspects()}[best] == "ruled a lie: the disk was full"
     searcher.save(str(tmp_path / "state.pkl"))
     restored = RCGPSearch()
     restored.restore(str(tmp_path / "state.pkl"))
