@@ -179,6 +179,8 @@ def show(
         shown = Report.of(run)
         print_frame(name, shown.by_study())
         typer.echo(plain(shown.advice))
+        if shown.failures is not None:
+            typer.echo(plain(str(shown.failures)))
         return
     if clock.known(run):
         print_frame(f"{name}: where the time went", clock.run_table(run))

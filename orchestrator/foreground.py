@@ -112,6 +112,8 @@ def print_report(report: "Report | ForeignReport") -> None:
         raise UserError(f"the report of {report.name} cannot be written ({error.strerror or error}).") from error
     print_frame(report.caption, report.shown)
     typer.echo(plain(report.advice))
+    if report.failures is not None:
+        typer.echo(plain(str(report.failures)))
     for path in files:
         if path.suffix in (".html", ".csv", ".png"):
             typer.echo(f"{path.suffix[1:]:>8}: {path}")

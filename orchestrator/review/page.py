@@ -16,6 +16,7 @@ from orchestrator.review.answer import Answer, Recommendation
 from orchestrator.review.axes import labels, scale_of, ticks
 from orchestrator.review.evidence_page import evidence_data, what
 from orchestrator.review.facts import campaign_yaml, facts
+from orchestrator.review.failures_page import failures_data
 from orchestrator.review.forensics import VERDICTS, forensics, forensics_table
 from orchestrator.review.parameters import importance
 from orchestrator.review.posterior import History
@@ -62,6 +63,7 @@ def page_data(report: Report, film: Film | None = None) -> Data:
         "final": None if report.table.empty else _final(report),
         "forensics": _forensics(report.frame),
         "evidence": evidence_data(report),
+        "failures": failures_data(report),
         "posterior": _posterior(report) if report.histories else None,
         "slices": _slices(report) if report.objective.dim > 2 else None,
         "trials": _trials(report),
@@ -72,7 +74,7 @@ def page_data(report: Report, film: Film | None = None) -> Data:
 
 def empty_data(report: Report) -> Data:
     """What the page shows before the first trial has come back."""
-    parts = ("answer", "regret", "final", "forensics", "evidence", "posterior", "slices", "trials", "film")
+    parts = ("answer", "regret", "final", "forensics", "evidence", "failures", "posterior", "slices", "trials", "film")
     shown = {"name": report.name, "description": report.description, "state": report.state, "cards": [], "series": []}
     return shown | dict.fromkeys(parts) | {"about": {"campaign": campaign_yaml(report), "facts": [], "timing": None}}
 
