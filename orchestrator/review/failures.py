@@ -29,11 +29,8 @@ Mask = NDArray[np.bool_]
 
 
 def failed_in(frame: DataFrame) -> Mask:
-    """Which trials (`n`) gave nothing: they failed for good or, honestly, reported NaN or minus infinity."""
-    y = frame["y"].to_numpy(dtype=float)
-    nothing = (np.isnan(y) | (y == -np.inf)) & ~frame["corrupted"].to_numpy(dtype=bool)
-    failed: Mask = frame["failed"].to_numpy(dtype=bool) | nothing
-    return failed
+    """Which trials (`n`) gave nothing."""
+    return frame["failed"].to_numpy(dtype=bool)
 
 
 def kind_of(reason: str) -> str:
@@ -43,11 +40,13 @@ def kind_of(reason: str) -> str:
 
 def told_reasons(failed: DataFrame) -> list[tuple[str, str]]:
     """Of each of the `failed` trials the word, and what was written down."""
-    rows = zip(failed["failed"], failed["reason"], failed["y"], strict=True)
-    return [
-        (kind_of(reason), str(reason)) if gone else ("NaN" if np.isnan(y) else "infinite", f"it reported {y}")
-        for gone, reason, y in rows
-    ]
+    return [_told(str(reason), float(y)) for reason, y in zip(failed["reason"], failed["y"], strict=True)]
+
+
+def _told(reason: str, y: float) -> tuple[str, str]:
+    if reason or math.isfinite(y):
+        return kind_of(reason), reason
+    return "NaN" if math.isnan(y) else "infinite", f"it reported {y}"
 
 
 def coordinates(space: Space, frame: DataFrame) -> Iterator[Coordinate]:

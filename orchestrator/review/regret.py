@@ -12,7 +12,7 @@ from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.events import Event, TrialFailed, of_type
-from orchestrator.engine.history import events_of, observations, recommendations, rulings
+from orchestrator.engine.history import events_of, is_fruitless, observations, recommendations, rulings
 from orchestrator.review.resource import columns_of, spent_so_far
 
 Array = NDArray[np.float64]
@@ -120,7 +120,7 @@ def study_frame(study: Study, events: Sequence[Event], objective: Objective) -> 
                 "y_true": o.y_true,
                 "value": o.value,
                 "corrupted": o.corrupted,
-                "failed": o.failed,
+                "failed": is_fruitless(o),
                 "weight": o.weight,
                 "seconds": o.seconds,
                 "node": o.node,

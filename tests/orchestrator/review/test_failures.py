@@ -74,6 +74,17 @@ def test_a_script_finds_every_failure_and_its_reason(tmp_path: Path) -> None:
     assert all(f["parameters"]["rate"] > 0.1 for f in found["failures"])
 
 
+def test_an_honest_nan_is_a_failure_everywhere_and_nowhere_a_suspect(tmp_path: Path) -> None:
+    report = failing(tmp_path, 4)
+    shown = page_data(report)
+    assert report.failures is not None
+    assert shown["cards"][-1]["label"] == f"in 4 studies, {report.failures.failed} failed"
+    assert report.by_study()["failed"].sum() == report.failures.failed
+    assert report.evidence == []
+    table = {column["name"]: column["values"] for column in shown["trials"]["columns"]}
+    assert table["what"].count("failed") == report.failures.failed
+
+
 def test_where_nothing_failed_nothing_is_said(tmp_path: Path) -> None:
     report = Report.of(finished(tmp_path, algorithms=["a2-rcgp-ucb"], seeds=1))
     assert report.frame["corrupted"].any()  # a lie is no failure
