@@ -185,10 +185,14 @@ def _rank(place: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def _placed(failed: Mask, points: Array) -> float:
-    from rcgp.mishaps import placed
+    from rcgp.random_failures import probability_of_region
 
     kept = np.linspace(0, len(points) - 1, min(len(points), MODELLED)).astype(np.intp)
-    return placed(points[kept], ~failed[kept], "matern52") if 0 < failed[kept].sum() < len(kept) else math.nan
+    return (
+        probability_of_region(points[kept], ~failed[kept], "matern52")
+        if 0 < failed[kept].sum() < len(kept)
+        else math.nan
+    )
 
 
 # --- one parameter ----------------------------------------------------------------------------------------------------

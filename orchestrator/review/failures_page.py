@@ -29,10 +29,21 @@ def failures_data(report: Report) -> Data | None:
     return {
         "words": str(found),
         "more": [str(told) for told in found.telling[1:]],
+        "hint": _hint(report) if found.telling else "",
         "table": table(_reasons(report.frame[failed]), words=3),
         "lines": [] if failed.all() else _lines(report, found, failed),
         "map": _map(report, failed) if report.objective.dim == 2 and not failed.all() else None,
     }
+
+
+def _hint(report: Report) -> str:
+    """What would keep a search away from there, where nothing did."""
+    deaf = [s for s in report.studies if s.crash_value is None and not s.algorithm.options.get("regions")]
+    names = dict.fromkeys(s.algorithm.label for s in deaf if s.algorithm.name != "random")
+    if not names:
+        return ""
+    remedy = "the algorithm's option regions: true keeps a search away from there."
+    return f"Failed trials had no influence on {' and '.join(names)}: {remedy}"
 
 
 def _reasons(lost: DataFrame) -> DataFrame:

@@ -33,6 +33,7 @@ def test_a_region_is_shown_along_the_parameter_that_tells_it(tmp_path: Path, par
     assert dict(report.failures.kinds) == {"NaN": ((rate > 0.1) & (rate <= 0.5)).sum(), "memory": (rate > 0.5).sum()}
     assert "only where rate > 0." in shown["words"]
     assert ["memory", "MemoryError: the batch did not fit"] in [row[:2] for row in shown["table"]["rows"]]
+    assert "no influence on a2-rcgp-ucb: the algorithm's option regions" in shown["hint"]
     (line,) = shown["lines"]
     assert (line["name"], line["scale"]) == ("rate", "log")
     assert len(line["failed"]["detail"]) == report.failures.failed
