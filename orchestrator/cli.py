@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from orchestrator.errors import UserError, host_error
-from orchestrator.terminal import counted, plain, print_error, print_frame, print_table
+from orchestrator.terminal import counted, plain, print_error, print_frame, print_table, print_text
 
 if TYPE_CHECKING:
     from orchestrator.campaign.campaign import Campaign
@@ -173,18 +173,21 @@ def show(
     from orchestrator.campaign.runs import Run, storage_root
     from orchestrator.review import timing as clock
     from orchestrator.review.report import Report
+    from orchestrator.review.tables import in_seconds
 
     run = Run.open(storage_root(root), name)
     if not timing:
         shown = Report.of(run)
         print_frame(name, shown.by_study())
-        typer.echo(plain(shown.advice))
+        print_text(shown.advice)
+        if shown.failures is not None:
+            print_text(str(shown.failures))
         return
     if clock.known(run):
-        print_frame(f"{name}: where the time went", clock.run_table(run))
+        print_frame(f"{name}: where the time went", in_seconds(clock.run_table(run)))
     else:
         typer.echo(f"{name}: no session of this run has ended yet; what each stage took is known when one does.")
-    print_frame("Its studies, side by side: seconds each", clock.study_table(run))
+    print_frame("Its studies, side by side: seconds each", in_seconds(clock.study_table(run)))
 
 
 TrackingUri = Annotated[

@@ -20,7 +20,7 @@ from orchestrator.review.live import LiveServer
 from orchestrator.review.progress import progress
 from orchestrator.review.report import Report, answer_of
 from orchestrator.session import conduct
-from orchestrator.terminal import counted, plain, print_error, print_frame
+from orchestrator.terminal import counted, print_error, print_frame, print_text
 from orchestrator.tracking.follower import Follower
 
 if TYPE_CHECKING:
@@ -119,7 +119,9 @@ def print_report(report: "Report | ForeignReport") -> None:
     except OSError as error:
         raise UserError(f"the report of {report.name} cannot be written ({error.strerror or error}).") from error
     print_frame(report.caption, report.shown)
-    typer.echo(plain(report.advice))
+    print_text(report.advice)
+    if report.failures is not None:
+        print_text(str(report.failures))
     for path in files:
         if path.suffix in (".html", ".csv", ".png"):
             typer.echo(f"{path.suffix[1:]:>8}: {path}")

@@ -61,11 +61,9 @@ def in_words(found: Sequence[Record]) -> str:
         return ""
     worst = outstanding(found)
     if worst is None:
-        where = (
-            f"{sum(r.suspects > 0 for r in found)} of {len(found)} machines" if len(found) > 1 else found[0].reporter
-        )
-        end = "; none stands out." if len(found) > 1 else "."
-        return f"{suspects} of {trials} reports {'is a suspect' if suspects == 1 else 'are suspects'}, on {where}{end}"
+        accused = sum(r.suspects > 0 for r in found)
+        where = f", on {accused} of {len(found)} machines; none stands out" if len(found) > 1 else ""
+        return f"{suspects} of {trials} reports {'is a suspect' if suspects == 1 else 'are suspects'}{where}."
     rest = f"elsewhere {suspects - worst.suspects} of {trials - worst.trials}"
     there = f"{worst.suspects} of {suspects} suspect{'' if suspects == 1 else 's'}"
     return f"{there} ran on {worst.reporter} (of {worst.trials} trials there), {rest}."

@@ -65,7 +65,7 @@ def conduct(
     on its way since then.
     """
     run.require_writable()
-    with timed(run, started) as marks, tracked(run) as follower:
+    with timed(run, started, ray) as marks, tracked(run) as follower:
         marks("running")
         if follower is not None and any(run.journal(study).exists() for study in run.studies):
             follower.await_first_look()  # a ruling set in MLflow while nobody was here counts from the first trial on

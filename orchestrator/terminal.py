@@ -3,20 +3,23 @@
 Rich reads square brackets as markup, and terminals read escape codes: neither may come from a name or a message.
 """
 
+import os
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+    from rich.console import Console
     from rich.table import Table
 
 PROSE = 40
 """Texts longer than this may be broken into lines; names and numbers are not."""
 GAP = 2
 LOG_WIDTH = 200
-"""A log has no edge to wrap at."""
+"""Of tables in a log."""
 
 
 def plain(text: str) -> str:
@@ -32,6 +35,25 @@ def counted(count: int, one: str, several: str) -> str:
 def print_error(message: str) -> None:
     """One line on standard error, whatever an exception or a file's name brought along."""
     print(f"error: {plain(message)}", file=sys.stderr, flush=True)
+
+
+def print_text(text: str) -> None:
+    """A sentence or more, broken between words where there is an edge to break at."""
+    console, line = _console(), plain(text)
+    edge = console.is_terminal or os.environ.get("COLUMNS")
+    print(
+        textwrap.fill(line, console.width, break_long_words=False, break_on_hyphens=False) if edge else line, flush=True
+    )
+
+
+def _console() -> "Console":
+    """As wide as the terminal; a log has no edge, unless COLUMNS says where."""
+    from rich.console import Console
+
+    console = Console()
+    if not console.is_terminal and not os.environ.get("COLUMNS"):
+        console.width = LOG_WIDTH
+    return console
 
 
 @dataclass(frozen=True)
@@ -71,12 +93,9 @@ def print_frame(title: str, frame: "DataFrame") -> None:
 
 def print_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table; one that is wider than the terminal is broken into several, each with the first column."""
-    from rich.console import Console
     from rich.text import Text
 
-    console = Console()
-    if not console.is_terminal:
-        console.width = LOG_WIDTH
+    console = _console()
     columns = [Column(h, [plain(row[i]) for row in rows]) for i, h in enumerate(headings)]
     console.print(Text(plain(title), style="italic"))
     for part in fitting(columns, console.width):

@@ -113,7 +113,7 @@ def fills_space(useful: Mask) -> bool:
     useful, every third trial still fills space.
     """
     found = int(useful.sum())
-    return found == 0 or (found < HANDFUL and len(useful) % 3 == 0)
+    return found == 0 or (found < min(HANDFUL, len(useful)) and len(useful) % 3 == 0)
 
 
 class Regions:

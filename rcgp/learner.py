@@ -104,8 +104,10 @@ class Learner:
 
     @one_blas_thread
     def update(self) -> None:
-        """Commit the state of all rows told since the last time, with a fit where one is due. `ask` does this first."""
-        self._commit()
+        """Commit the state of all rows told since the last time, with a fit where one is due. `ask` does this first, unless
+        its point fills space: then nothing is committed here either, so that a search lived through again is the same."""
+        if not self._regions.fill_space(self._useful):
+            self._commit()
 
     def _commit(self) -> SurrogateState | None:
         self._committed, self._ruled = self._look(), False

@@ -203,6 +203,12 @@ def test_the_options_of_the_searcher_are_told_with_their_defaults() -> None:
     assert table("algorithms.md", "## In Ray Tune") == defaults(RCGPSearch, {"space", "metric", "mode"})
 
 
+def test_the_options_of_the_sampler_are_told_with_their_defaults() -> None:
+    from orchestrator import RCGPSampler
+
+    assert table("optuna.md", "## Options") == defaults(RCGPSampler, set())
+
+
 def test_the_keys_of_a_campaign_are_told() -> None:
     assert set(table("campaigns.md", "## Every key")) == set(Campaign.model_fields)
 

@@ -159,6 +159,8 @@ class Campaign(Section):
             if key in data:
                 parts = getattr(self, key)
                 data[key] = _plain(parts) if isinstance(parts, Component) else [_plain(p) for p in parts]
+        if self.confirm is not None:  # also where it says no more than that there is one
+            data["confirm"] = self.confirm.model_dump()
         return data
 
     def _check_confirm(self) -> None:

@@ -1,5 +1,6 @@
 """What the journals of a run say so far: for those who resume it, show it or track it."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -77,11 +78,16 @@ def summary(run: Run, study: Study) -> Summary:
     return Summary(
         done=len(settled),
         total=planned(study, events),
-        failed=sum(o.failed for o in settled),
+        failed=sum(is_fruitless(o) for o in settled),
         corrupted=len({e.number for e in events if isinstance(e, AdversaryReported) and e.corrupted}),
-        suspects=sum(o.weight < SUSPECT_WEIGHT for o in settled),
+        suspects=sum(o.weight < SUSPECT_WEIGHT and not is_fruitless(o) for o in settled),
         fallbacks=fallbacks(events),
     )
+
+
+def is_fruitless(o: Observation) -> bool:
+    """Whether nothing came of a trial: it failed for good or, with nobody lying, reported NaN or minus infinity."""
+    return o.failed or (not o.corrupted and (math.isnan(o.y) or o.y == -math.inf))
 
 
 def fallbacks(events: Iterable[Event]) -> int:

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatch
 from importlib.metadata import metadata
 from pathlib import Path
@@ -74,7 +74,11 @@ AWS_NODE = {
 
 def check_file(path: Path, campaigns: Sequence[str] = ()) -> list[str]:
     """Everything wrong with a cluster file, a line each; its trials are those of `campaigns`, or of any shipped one."""
+    if path.suffix == ".sbatch":
+        raise UserError(f"{path}: a job for Slurm, which checks it itself: sbatch --test-only {path} lander.")
     config = read_yaml(path)
+    if "apiVersion" in config and config.get("kind") != "RayCluster":
+        raise UserError(f"{path}: a {config.get('kind')} of Kubernetes, in which Ray has no say; check the RayCluster.")
     found = list(_secrets(path.read_text(encoding="utf-8")))
     if config.get("kind") == "RayCluster":
         return [*found, *_manifest(config, locked_ray(path))]
@@ -178,8 +182,11 @@ def _launcher(config: Config, ray: str, campaigns: Sequence[str]) -> Iterator[st
         yield from _first_autoscaler(config["head_start_ray_commands"])
     else:
         demands = _demands(campaigns or list(shipped()))
-        workers = {k: v["resources"] for k, v in config["available_node_types"].items() if v.get("max_workers") != 0}
-        yield from _resources(workers, list(demands.values()))
+        types = {k: v for k, v in config["available_node_types"].items() if v.get("max_workers") != 0}
+        workers = {k: v["resources"] for k, v in types.items()}
+        yield from _resources(
+            workers, list(demands.values()), {k for k, v in types.items() if not v.get("min_workers")}
+        )
         yield from _homeless(workers, {name: demands[name] for name in campaigns})
 
 
@@ -260,11 +267,11 @@ def _demands(campaigns: Sequence[str]) -> dict[str, Demand]:
     return {name: demand(Campaign.load(name).studies()[0]) for name in campaigns}
 
 
-def _resources(workers: Mapping[str, Config], demands: list[Demand]) -> Iterator[str]:
-    """Resources nobody asks for cost money."""
+def _resources(workers: Mapping[str, Config], demands: list[Demand], on_demand: Collection[str]) -> Iterator[str]:
+    """Resources nobody asks for cost money; a GPU of nodes that only come `on_demand` costs nothing until somebody does."""
     wanted = {name for name, i in (("CPU", 0), ("GPU", 1)) if any(d[i] > 0 for d in demands)}
     for node, has in workers.items():
-        for name in set(has) - wanted - BUILT_IN:
+        for name in set(has) - wanted - BUILT_IN - ({"GPU"} if node in on_demand else set()):
             yield f"available_node_types.{node}.resources.{name}: no trial asks for it; {did_you_mean(name, wanted)}"
         if not any(_fits(d, has) for d in demands):
             yield f"available_node_types.{node}: no trial fits into {dict(has)}; they ask for {_spelt(demands)}."

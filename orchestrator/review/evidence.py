@@ -11,7 +11,7 @@ from pandas import DataFrame
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.events import Observation, Ruling, of_type
-from orchestrator.engine.history import ending, events_of, observations, rulings
+from orchestrator.engine.history import ending, events_of, is_fruitless, observations, rulings
 from orchestrator.machine_records import Record, in_words
 from orchestrator.plain import Fields, Json, spelled
 from orchestrator.review.reporters import records_of
@@ -61,7 +61,7 @@ def evidence_of(run: Run, study: Study, frame: DataFrame) -> list[Evidence]:
     seen, ruled, end = observations(events), rulings(events), ending(events)
     expected = {} if end is None else end.expected
     deviation = {} if end is None else end.deviations
-    shown = [o for o in seen if (o.weight < SUSPECT_WEIGHT and not o.failed) or o.number in ruled]
+    shown = [o for o in seen if (o.weight < SUSPECT_WEIGHT and not is_fruitless(o)) or o.number in ruled]
     if not shown:
         return []
     rows = frame[frame["study"] == study.key].set_index("number")

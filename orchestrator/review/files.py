@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.campaign.runs import Run
+from orchestrator.failures import Failures
 from orchestrator.review.evidence import forensic_data, write_forensics
+from orchestrator.review.failures import failure_data, write_failures
 from orchestrator.review.figures import write_figures, write_learning
 from orchestrator.review.page import Film, page_data
 from orchestrator.review.posterior import points_of
@@ -38,6 +40,7 @@ def _write_own(report: Report) -> list[Path]:
     figures = write_figures(report)
     page = write_html(report.folder, page_data(report, film))
     known = [] if report.run is None else [_write_forensics(report, report.run)]
+    known += [] if report.failures is None else [_write_failures(report, report.failures)]
     return [page, *known, *(report.folder / name for name in tables), *figures, *([film.path] if film else [])]
 
 
@@ -45,6 +48,11 @@ def _write_forensics(report: Report, run: Run) -> Path:
     """What a script may want to know of suspects, reporters and rulings."""
     rows = report.frame[report.frame["study"].isin([s.key for s in report.judged])]
     return write_forensics(report.folder, forensic_data(run, report.studies, report.frame, rows, report.advice))
+
+
+def _write_failures(report: Report, found: Failures) -> Path:
+    """What a script may want to know of the trials that failed."""
+    return write_failures(report.folder, failure_data(report.name, report.frame, report.objective.space.names, found))
 
 
 def _write_foreign(report: "ForeignReport") -> list[Path]:

@@ -15,6 +15,7 @@ from pandas import DataFrame, Series
 
 from orchestrator.errors import UserError, did_you_mean
 from orchestrator.experiments import ABOUT, PARAMETER, is_blank
+from orchestrator.failures import Coordinate, Failures, failures_of
 from orchestrator.review.scale import value_range
 from orchestrator.search.cube import Cube
 from orchestrator.search.dimensions import Choice, Dimension, Number
@@ -26,6 +27,8 @@ Array = NDArray[np.float64]
 Judge = Callable[[DataFrame, Sequence[Dimension], float], tuple[Array, Array, int | None]]
 """From the runs, what can be learned from and the sign of the goal to weights, expectations and the row believed best."""
 SIGNS = {"max": 1.0, "min": -1.0}
+OPEN = ("RUNNING", "SCHEDULED", "KILLED")
+"""What MLflow says of runs that have not come to an end by themselves."""
 CATEGORIES = 10
 """Texts that differ more often than this are names or paths, not choices."""
 
@@ -72,6 +75,20 @@ class ForeignReport:
     def suspects(self) -> DataFrame:
         """The runs under suspicion, least trusted first."""
         return self.frame[self.frame["weight"] < SUSPECT_WEIGHT].sort_values("weight", kind="stable")
+
+    @cached_property
+    def failures(self) -> Failures | None:
+        """How many runs came to nothing, and where; None where none did. Those that run or were interrupted are not counted."""
+        ended = self.frame[~self.frame["status"].isin(OPEN)]
+        value = SIGNS[self.mode] * ended["value"].to_numpy(dtype=float)
+        failed = np.isnan(value) | (value == -math.inf)
+        if not failed.any():
+            return None
+        dimensions = list(dimensions_of(ended))
+        kinds = ["crash" if status == "FAILED" else "no number" for status in ended["status"][failed]]
+        points = [_point(row, dimensions) for row in ended.to_dict(orient="records")] if dimensions else []
+        values = [Coordinate(d.name, ended[PARAMETER + d.name].tolist(), isinstance(d, Number)) for d in dimensions]
+        return failures_of(failed, kinds, values, np.array(points).reshape(len(ended), -1))
 
     @property
     def parameters(self) -> list[str]:

@@ -55,6 +55,11 @@ def _foreign_cards(report: ForeignReport) -> list[dict[str, str]]:
     frame, sign = report.frame, 1.0 if report.mode == "max" else -1.0
     lost = int(frame["value"].isna().sum())
     cards = [{"value": f"{len(frame):,} runs", "label": f"{lost} without {report.metric}"}]
+    cards += (
+        []
+        if report.failures is None
+        else [{"value": f"{report.failures.failed} failed", "label": report.failures.where}]
+    )
     finite = frame[np.isfinite(frame["value"])]
     if len(finite):
         best = finite.loc[(sign * finite["value"]).idxmax()]

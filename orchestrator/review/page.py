@@ -16,6 +16,7 @@ from orchestrator.review.answer import Answer, Recommendation
 from orchestrator.review.axes import labels, scale_of, ticks
 from orchestrator.review.evidence_page import evidence_data, what
 from orchestrator.review.facts import campaign_yaml, facts
+from orchestrator.review.failures_page import failures_data
 from orchestrator.review.forensics import VERDICTS, forensics, forensics_table
 from orchestrator.review.parameters import importance
 from orchestrator.review.posterior import History
@@ -23,7 +24,7 @@ from orchestrator.review.ranking import BASELINE, printable
 from orchestrator.review.report import Report
 from orchestrator.review.resource import resource_charts
 from orchestrator.review.scale import Array, short, value_range
-from orchestrator.review.tables import csv, latex, markdown
+from orchestrator.review.tables import csv, in_seconds, latex, markdown
 from orchestrator.review.webpage import Data, columns, table
 from rcgp import SUSPECT_WEIGHT
 
@@ -33,6 +34,7 @@ CHARTS = {
     "simple_regret": ("Best tried regret", "maximum - best true value so far"),
     "best_so_far": ("Learning curve", "best true value so far"),
 }
+COMPARED = "differences are taken seed by seed on shared noise. A seed is won by who alone regrets least in it."
 TRIALS_SHOWN = 20_000
 """More than this make a page that no browser likes."""
 POINTS_SHOWN = 2_000
@@ -62,6 +64,7 @@ def page_data(report: Report, film: Film | None = None) -> Data:
         "final": None if report.table.empty else _final(report),
         "forensics": _forensics(report.frame),
         "evidence": evidence_data(report),
+        "failures": failures_data(report),
         "posterior": _posterior(report) if report.histories else None,
         "slices": _slices(report) if report.objective.dim > 2 else None,
         "trials": _trials(report),
@@ -72,7 +75,7 @@ def page_data(report: Report, film: Film | None = None) -> Data:
 
 def empty_data(report: Report) -> Data:
     """What the page shows before the first trial has come back."""
-    parts = ("answer", "regret", "final", "forensics", "evidence", "posterior", "slices", "trials", "film")
+    parts = ("answer", "regret", "final", "forensics", "evidence", "failures", "posterior", "slices", "trials", "film")
     shown = {"name": report.name, "description": report.description, "state": report.state, "cards": [], "series": []}
     return shown | dict.fromkeys(parts) | {"about": {"campaign": campaign_yaml(report), "facts": [], "timing": None}}
 
@@ -170,14 +173,19 @@ def _regret(report: Report) -> Data:
         if known
         else ["best_so_far", *(n for n in names if "_regret" in n)][:3]
     )
+    shared = ", which all algorithms share" if report.frame["algorithm"].nunique() > 1 else ""
     origin = "the known maximum" if known else "the best true value of any study here, because the maximum is unknown"
     return {
         "title": "Regret" if known else "Learning and regret",
-        "text": f"Mean and one standard error over seeds. Regret is counted on the true value, from {origin}; trials are "
-        f"numbered from 0, and the {report.initial} initial ones, which all algorithms share, are left out. Recommended is what "
+        "text": f"{_over(report)} Regret is counted on the true value, from {origin}; trials are "
+        f"numbered from 0, and the {report.initial} initial ones{shared}, are left out. Recommended is what "
         "an algorithm would hand over after so many trials; the best tried is what nobody can know without the truth.",
         "charts": [_chart(report, name) for name in names] + resource_charts(report.frame, report.initial),
     }
+
+
+def _over(report: Report) -> str:
+    return "One seed." if report.frame["seed"].nunique() == 1 else "Mean and one standard error over seeds."
 
 
 def _chart(report: Report, name: str) -> Data:
@@ -194,8 +202,7 @@ def _final(report: Report) -> Data:
     shown, best = printable(report.table), report.table["algorithm"].isin(report.leaders)
     return {
         "title": "Final regret" if not report.state else "Regret so far",
-        "text": f"{report.caption}; differences are taken seed by seed on shared noise. A seed is won by who alone regrets "
-        "least in it.",
+        "text": f"{report.caption}; {COMPARED}" if "wins" in shown else f"{report.caption}.",
         "table": table(shown, 1 + ("adversary" in shown), np.flatnonzero(best & _in_headline(report)).tolist()),
         "forms": {"Markdown": markdown(shown), "LaTeX": latex(shown), "CSV": csv(report.table)},
     }
@@ -207,7 +214,7 @@ def _in_headline(report: Report) -> "Series[bool]":
 
 def _forensics(frame: DataFrame) -> Data | None:
     verdicts = forensics(frame)
-    if not (frame["corrupted"].any() or (frame["weight"] < SUSPECT_WEIGHT).any()):
+    if not (frame["corrupted"].any() or (verdicts["weight"] < SUSPECT_WEIGHT).any()):
         return None
     counted = forensics_table(frame)
     for column in ("precision", "recall"):
@@ -331,8 +338,7 @@ def _slices(report: Report) -> Data:
 def _about(report: Report) -> Data:
     about: Data = {"campaign": campaign_yaml(report), "facts": list(facts(report).items()), "timing": None}
     if report.run is not None and timing.known(report.run):
-        spent = timing.run_table(report.run)
-        about["timing"] = table(spent.assign(seconds=[f"{s:.2f}" for s in spent["seconds"]]), words=1)
+        about["timing"] = table(in_seconds(timing.run_table(report.run)), words=1)
     return about
 
 

@@ -20,7 +20,7 @@ from rich.text import Text
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.events import AdversaryReported, Event, Observation, Request, Weighing
-from orchestrator.engine.history import is_ended
+from orchestrator.engine.history import is_ended, is_fruitless
 from rcgp import SUSPECT_WEIGHT
 
 MANY = 12
@@ -37,6 +37,7 @@ class StudyProgress:
     best: float = float("-inf")
     weights: dict[int, float] = field(default_factory=dict)
     corrupted: int = 0
+    fruitless: set[int] = field(default_factory=set)
 
     def take(self, event: Event) -> None:
         """Learn from one event."""
@@ -44,6 +45,7 @@ class StudyProgress:
             self.weights |= event.weights
         if isinstance(event, Observation):
             self.done += 1
+            self.fruitless |= {event.number} if is_fruitless(event) else set()
             self.best = max(self.best, event.value)  # max keeps its first argument before a NaN
         if isinstance(event, Request):
             self.total += event.extra
@@ -52,7 +54,7 @@ class StudyProgress:
     @property
     def suspects(self) -> int:
         """Observations under suspicion now."""
-        return sum(weight < SUSPECT_WEIGHT for weight in self.weights.values())
+        return sum(w < SUSPECT_WEIGHT for number, w in self.weights.items() if number not in self.fruitless)
 
 
 class _Rate(ProgressColumn):

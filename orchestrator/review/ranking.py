@@ -77,7 +77,8 @@ def printable(table: DataFrame) -> DataFrame:
         if f"{name}_mean" in table and table[f"{name}_mean"].notna().any():
             pairs = zip(table[f"{name}_mean"], table[f"{name}_sem"], strict=True)
             shown[title] = [figure(mean, sem, difference=name == "to_baseline") for mean, sem in pairs]
-    shown["wins"] = [f"{wins} of {seeds}" for wins, seeds in zip(table["wins"], table["seeds"], strict=True)]
+    if table["algorithm"].nunique() > 1:  # nobody wins alone
+        shown["wins"] = [f"{wins} of {seeds}" for wins, seeds in zip(table["wins"], table["seeds"], strict=True)]
     return shown if table["adversary"].nunique() > 1 else shown.drop(columns="adversary")
 
 

@@ -11,8 +11,8 @@ from objectives import Objective
 from orchestrator.campaign.runs import Run
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
-from orchestrator.engine.events import Event
-from orchestrator.engine.history import events_of, observations, recommendations, rulings
+from orchestrator.engine.events import Event, TrialFailed, of_type
+from orchestrator.engine.history import events_of, is_fruitless, observations, recommendations, rulings
 from orchestrator.review.resource import columns_of, spent_so_far
 
 Array = NDArray[np.float64]
@@ -27,6 +27,7 @@ LATER: dict[str, str | float] = {
     "standard_error": np.nan,
     "replicate_of": np.nan,
     "ruling": "",
+    "reason": "",
     "resource": np.nan,
     "stopped": False,
     "curve": "",
@@ -99,10 +100,12 @@ def best_so_far(values: Array) -> Array:
 def study_frame(study: Study, events: Sequence[Event], objective: Objective) -> DataFrame:
     """The trials of one study by number, parameters in their own units.
 
-    `recommended` is the trial that would have been handed over once this one was known, where that was asked.
+    `recommended` is the trial that would have been handed over once this one was known, where that was asked; `reason` is why
+    the last try of a trial that failed for good came to nothing.
     """
     rows: list[dict[str, object]] = []
     asked, ruled = recommendations(events), rulings(events)
+    reasons = {e.number: e.reason for e in of_type(events, TrialFailed)}
     for o in sorted(observations(events), key=lambda o: o.number):
         parameters = {f"param.{k}": v for k, v in objective.space.to_units(np.array(o.x)).items()}
         rows.append(
@@ -117,7 +120,7 @@ def study_frame(study: Study, events: Sequence[Event], objective: Objective) -> 
                 "y_true": o.y_true,
                 "value": o.value,
                 "corrupted": o.corrupted,
-                "failed": o.failed,
+                "failed": is_fruitless(o),
                 "weight": o.weight,
                 "seconds": o.seconds,
                 "node": o.node,
@@ -128,6 +131,7 @@ def study_frame(study: Study, events: Sequence[Event], objective: Objective) -> 
                 "standard_error": np.nan if o.standard_error is None else o.standard_error,
                 "replicate_of": np.nan if o.replicate_of is None else float(o.replicate_of),
                 "ruling": ruled[o.number].ruling if o.number in ruled else "",
+                "reason": reasons.get(o.number, "") if o.failed else "",
             }
             | columns_of(o, scheduled=study.scheduler is not None)
             | parameters

@@ -16,9 +16,11 @@ from orchestrator.campaign.sections import Confirmation, Halving, Limits, Resour
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.history import Summary, events_of, planned, summary
+from orchestrator.failures import Failures
 from orchestrator.machine_records import Record, in_words
 from orchestrator.review.answer import Answer, Recommendation, best_of, concluded, recommend
 from orchestrator.review.evidence import Evidence, evidence_of
+from orchestrator.review.failures import failures_in
 from orchestrator.review.posterior import History, histories
 from orchestrator.review.ranking import BASELINE, figure, leaders, printable, regret_table
 from orchestrator.review.regret import REGRETS, Bands, band_curves, trials_frame
@@ -227,6 +229,11 @@ class Report:
     def evidence(self) -> list[Evidence]:
         """Every suspect and every ruled trial of the judged studies, where the journals are here."""
         return [e for s in self.judged for e in evidence_of(self.run, s, self.frame)] if self.run else []
+
+    @cached_property
+    def failures(self) -> Failures | None:
+        """How many trials failed, why and where; None where none did."""
+        return failures_in(self.frame, self.objective)
 
     def expected(self) -> "Series[float]":
         """What the model says of each trial in the end, by the frame's index; NaN where its study has not ended."""

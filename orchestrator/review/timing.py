@@ -54,6 +54,8 @@ class Marks:
     started: float
     reached: dict[str, float] = field(default_factory=dict)
     outcome: str = ""
+    ray: bool = True
+    """Whether Ray ran the trials, rather than this process."""
 
     def __call__(self, stage: str, outcome: str = "") -> None:
         """The session is at the end of `stage` now; `outcome` says what became of the studies."""
@@ -63,7 +65,7 @@ class Marks:
     def keep(self) -> None:
         """Write down what is known; the last line of a session counts."""
         line = {"started": self.started, "versions": versions(), "commit": commit(), "outcome": self.outcome}
-        line |= {"image": image()} if image() else {}
+        line |= ({"image": image()} if image() else {}) | ({} if self.ray else {"ray": False})
         try:
             with self.file.open("a") as file:
                 file.write(json.dumps(line | self.reached) + "\n")
@@ -72,9 +74,9 @@ class Marks:
 
 
 @contextmanager
-def timed(run: Run, started: float | None = None) -> Iterator[Marks]:
+def timed(run: Run, started: float | None = None, ray: bool = True) -> Iterator[Marks]:
     """Marks for one session, kept however it ends."""
-    marks = Marks(_file(run), time.time() if started is None else started)
+    marks = Marks(_file(run), time.time() if started is None else started, ray=ray)
     try:
         yield marks
     finally:
@@ -91,6 +93,7 @@ class Session:
     versions: Mapping[str, str] = field(default_factory=dict)
     commit: str = ""
     image: str = ""
+    ray: bool = True
     reached: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -108,7 +111,9 @@ def _lines(file: Path) -> Iterator[Json]:
 
 
 def _session(line: Fields) -> Session:
-    known = {key: line[key] for key in ("started", "ended", "outcome", "versions", "commit", "image") if key in line}
+    known = {
+        key: line[key] for key in ("started", "ended", "outcome", "versions", "commit", "image", "ray") if key in line
+    }
     return Session(**known, reached={stage: line[stage] for stage in STAGES if stage in line})
 
 
@@ -121,8 +126,10 @@ def run_table(run: Run) -> "DataFrame":
     """The whole run: seconds that add up to those its ended sessions took, by the clock."""
     from pandas import DataFrame
 
-    spent = dict.fromkeys(PARTS, 0.0)
-    for session in sessions(run):
+    kept = sessions(run)
+    on_ray = any(session.ray for session in kept)
+    spent = {part: 0.0 for part in PARTS if on_ray or part != "Ray"}
+    for session in kept:
         for part, seconds in _stages(run, session).items():
             spent[part] += seconds
     total = max(sum(spent.values()), 1e-9)
@@ -152,7 +159,8 @@ def _stages(run: Run, session: Session) -> dict[str, float]:
     at = [e.at for study in run.studies for e in events_of(run, study) if isinstance(e, Dated)]
     within = [moment for moment in at if running <= moment <= ran] or [ran]
     first, last = min(within), max(within)
-    parts = {"start": running - started, "Ray": first - running + ran - last}
+    begun, around = running - started, first - running + ran - last
+    parts = {"start": begun, "Ray": around} if session.ray else {"start": begun + around}
     return parts | _shares(run, last - first) | {"report": reported - ran, "tracking": ended - reported}
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
+from orchestrator.failures import Failures
 from orchestrator.plain import Json, from_plain, to_plain
 from orchestrator.search import trust
 from orchestrator.search.background import BackgroundCall
@@ -176,6 +177,11 @@ class Search:
         """Every trial that the model knows, and how far its report is believed."""
         self._finish_background()
         return trust.judgements(self.trials, self.space, self._sign)
+
+    def failures(self) -> Failures | None:
+        """How many of the trials failed, and where; None where none did."""
+        self._finish_background()
+        return trust.failures(self.trials.rows, self.space)
 
     def best(self, *, robust: bool) -> BestTrial:
         """The trial that the model believes best or, without `robust`, the one that reported the best value."""

@@ -1,5 +1,6 @@
 """What people ask a searcher, and tell it, while it runs or afterwards."""
 
+from orchestrator.failures import Failures
 from orchestrator.search import trust
 from orchestrator.search.core import Search
 from orchestrator.search.records import BestTrial, JudgedTrial, SuspectTrial
@@ -30,6 +31,10 @@ class Inspection:
     def best(self, robust: bool = True) -> BestTrial:
         """The trial that the model believes best or, with `robust=False`, the one that reported the best value."""
         return self._ready().best(robust=robust)
+
+    def failures(self) -> Failures | None:
+        """How many trials failed, and where: printed, one line. None where none did."""
+        return self._ready().failures()
 
     @property
     def observations(self) -> tuple[Row, ...]:

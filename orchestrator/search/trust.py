@@ -3,15 +3,19 @@
 import logging
 import math
 from collections.abc import Callable, Sequence, Set
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from orchestrator.failures import Coordinate, Failures, failures_of
 from orchestrator.machine_records import in_words, outstanding, records
-from orchestrator.search.dimensions import Config
+from orchestrator.search.dimensions import Config, Dimension, Number
 from orchestrator.search.records import BestTrial, JudgedTrial, SuspectTrial
 from orchestrator.trials import Point, Row, Trials
 from rcgp import SUSPECT_WEIGHT
+
+if TYPE_CHECKING:
+    from orchestrator.search.space import TuneSpace
 
 log = logging.getLogger(__name__)
 
@@ -120,6 +124,23 @@ def _believed_best(trials: Trials, done: list[int]) -> int:
         return index
     means = optimizer.posterior(np.array([trials.rows[i].x for i in believed])).mean
     return believed[int(np.argmax(means))]
+
+
+def failures(rows: Sequence[Row], space: "TuneSpace") -> Failures | None:
+    """How many of the `rows` failed, and which parameters tell where; None where none did."""
+    failed = np.array([row.status == "failed" for row in rows], dtype=bool)
+    if not failed.any():
+        return None
+    values = [space.values(row.x) for row in rows]
+    coordinates = [
+        Coordinate(name, [v.get(name) for v in values], _is_ordered(d), isinstance(d, Number) and d.log)
+        for name, d in {d.name: d for d in space.dimensions}.items()
+    ]
+    return failures_of(failed, (), coordinates, np.array([row.x for row in rows]))
+
+
+def _is_ordered(dimension: Dimension) -> bool:
+    return isinstance(dimension, Number) or dimension.ordered
 
 
 def many_doubted(

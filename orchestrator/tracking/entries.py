@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from orchestrator.engine.events import Event, Observation, StudyEnded, Weighing, of_type
-from orchestrator.engine.history import fallbacks, observations
+from orchestrator.engine.history import fallbacks, is_fruitless, observations
 from orchestrator.review.regret import best_so_far, regret_curves
 from rcgp import SUSPECT_WEIGHT
 
@@ -54,7 +54,9 @@ def weighted_trials(events: Sequence[Event]) -> list[WeightedTrial]:
             waiting.append(event.number)
         if isinstance(event, Weighing):
             weights |= event.weights
-            suspects = sum(w < SUSPECT_WEIGHT for w in weights.values())
+            suspects = sum(
+                w < SUSPECT_WEIGHT for n, w in weights.items() if n in settled and not is_fruitless(settled[n])
+            )
             found |= {n: WeightedTrial(settled[n], weights.get(n, 1.0), suspects) for n in waiting}
             waiting.clear()
     return [found[n] for n in range(_first_gap(found))]
@@ -89,7 +91,7 @@ def _trial_numbers(trial: WeightedTrial, best: float) -> Iterator[tuple[str, flo
     yield from number("observed", o.y)
     yield from number("true_value", o.y_true)
     yield "corrupted", float(o.corrupted)
-    yield "failed", float(o.failed)
+    yield "failed", float(is_fruitless(o))
     yield "first_weight", trial.first_weight
     yield "suspects", float(trial.suspects)
     yield from number("best_so_far", best)
@@ -139,8 +141,8 @@ def final_entries(seen: Sequence[Observation], events: Sequence[Event]) -> list[
         "final_recommended_value": recommended.value,
         "final_recommended_trial": float(recommended.number),
         "final_corrupted": float(sum(o.corrupted for o in seen)),
-        "final_suspects": float(sum(o.weight < SUSPECT_WEIGHT for o in seen)),
-        "final_failed": float(sum(o.failed for o in seen)),
+        "final_suspects": float(sum(o.weight < SUSPECT_WEIGHT and not is_fruitless(o) for o in seen)),
+        "final_failed": float(sum(is_fruitless(o) for o in seen)),
         "final_fallbacks": float(fallbacks(events)),
         "final_seconds": sum(o.seconds for o in seen),
     }
@@ -158,7 +160,9 @@ def child_entries(o: Observation) -> list[Entry]:
     """The numbers of an expensive trial's own run, its curve of epochs or episodes included."""
     at = milliseconds(o.at)
     pairs = [*number("observed", o.y), *number("true_value", o.y_true), ("corrupted", float(o.corrupted))]
-    scalars = [Entry(key, value, 0, at) for key, value in (*pairs, ("failed", float(o.failed)), ("seconds", o.seconds))]
+    scalars = [
+        Entry(key, value, 0, at) for key, value in (*pairs, ("failed", float(is_fruitless(o))), ("seconds", o.seconds))
+    ]
     curve = [(step, key, value) for step, v in o.progress for key, value in number("progress", v)]
     return scalars + [Entry(key, value, step, at) for step, key, value in curve]
 

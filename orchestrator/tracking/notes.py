@@ -6,7 +6,7 @@ import numpy as np
 
 from objectives import Objective
 from orchestrator.engine.events import Event, Observation, StudyEnded, of_type
-from orchestrator.engine.history import rulings
+from orchestrator.engine.history import is_fruitless, rulings
 from orchestrator.tracking.rulings import in_words
 from rcgp import SUSPECT_WEIGHT
 
@@ -25,7 +25,7 @@ def study_note(seen: Sequence[Observation], events: Sequence[Event], objective: 
 
 
 def _suspects(seen: Sequence[Observation]) -> str:
-    suspects = [str(o.number) for o in seen if o.weight < SUSPECT_WEIGHT]
+    suspects = [str(o.number) for o in seen if o.weight < SUSPECT_WEIGHT and not is_fruitless(o)]
     if not suspects:
         return f"None of {len(seen)} reports is under suspicion."
     more = f" and {len(suspects) - LISTED} more" if len(suspects) > LISTED else ""

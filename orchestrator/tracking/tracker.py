@@ -13,7 +13,7 @@ from orchestrator.campaign.runs import Run, import_from
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.events import Dated, Event, Observation, Ruling
-from orchestrator.engine.history import events_of, is_ended, rulings
+from orchestrator.engine.history import events_of, is_ended, is_fruitless, rulings
 from orchestrator.experiments import KIND, TABLE
 from orchestrator.plain import spelled
 from orchestrator.review.regret import study_frame
@@ -204,7 +204,7 @@ class Tracker:
             if o.number not in children:
                 children[o.number] = self._create_child(study, known, o)
             self.store.log(children[o.number], entries.child_entries(o), params=trial_params(o, self._objective))
-            status = "FAILED" if o.failed else "FINISHED"
+            status = "FAILED" if is_fruitless(o) else "FINISHED"
             self.store.end_run(children[o.number], status, entries.milliseconds(o.at))
 
     def _children(self, known: StudyRun) -> dict[int, str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from commands import launch
 from faulty import calls
+from small_runs import finished
 
 from orchestrator.campaign.runs import Run
 from orchestrator.engine.history import observations, observations_of
@@ -43,7 +44,8 @@ def test_a_run_prints_table_and_paths_and_can_be_looked_at_again(orchestrate, tm
     assert "8/8" in out
     code, out, _ = orchestrate("show", "smoke", "--timing")
     assert code == 0
-    for part in ("start", "Ray", "suggest", "evaluate", "journal", "other", "report", "tracking", "all"):
+    assert "Ray" not in out, "it ran without"
+    for part in ("start", "suggest", "evaluate", "journal", "other", "report", "tracking", "all"):
         assert re.search(rf"^ {part} +[0-9.e-]+ +[0-9]+% ", out, re.MULTILINE), f"{part} in {out}"
     (tmp_path / "runs/smoke/timing.jsonl").unlink()  # as while the first session is under way
     code, out, _ = orchestrate("show", "smoke", "--timing")
@@ -68,6 +70,19 @@ def test_a_second_run_of_a_campaign_gets_a_number_but_a_chosen_name_is_never_tak
     assert "smoke-2" in out
     line = refused(orchestrate("run", "smoke", "--name", "smoke", *QUICK))
     assert "orchestrate resume smoke" in line
+
+
+def test_show_and_report_end_with_where_trials_failed(orchestrate, tmp_path):
+    plan = {
+        "objective": {"name": "failing:Failing", "parameters": 2},
+        "algorithms": ["random"],
+        "adversaries": ["honest"],
+    }
+    finished(tmp_path / "runs", name="brittle", **plan, seeds=1, trials=20, retries=0)
+    for command in ("show", "report"):
+        code, out, _ = orchestrate(command, "brittle")
+        assert code == 0
+        assert re.search(r"^\d+ of 24 trials failed \(.*\): only where rate > 0\.\d+ \(", out, re.MULTILINE)
 
 
 def test_a_dry_run_shows_the_studies_and_writes_nothing(orchestrate, tmp_path):

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from orchestrator.terminal import GAP, Column, fitting, plain, print_frame, print_table
+from orchestrator.terminal import GAP, Column, fitting, plain, print_frame, print_table, print_text
 
 STUDIES = pd.DataFrame(
     {
@@ -38,9 +38,21 @@ def test_a_wide_table_is_broken_between_its_columns(capsys: pytest.CaptureFixtur
         assert any(word in line.split() for line in lines), word
 
 
+def test_a_pipe_is_as_wide_as_columns_says(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    print_frame("mine", STUDIES)
+    print_text("Use this: " + "many words " * 20)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum("many words" in line for line in lines) == 3
+
+
 def test_in_a_log_it_stays_whole(capsys: pytest.CaptureFixture[str]) -> None:
     print_frame("mine", STUDIES)
-    assert "simple regret  cumulative regret  suspects  corrupted" in capsys.readouterr().out
+    print_text("Use this: " + "many words " * 20)
+    out = capsys.readouterr().out
+    assert "simple regret  cumulative regret  suspects  corrupted" in out
+    assert out.endswith("many words many words \n")
 
 
 @pytest.mark.usefixtures("eighty")

@@ -59,3 +59,21 @@ def test_without_failures_the_suggestions_are_the_same_to_the_last_bit() -> None
             optimizer.tell(x, float(np.sin(3 * x[0]) + x[1]))
         asked.append(optimizer.state_dict()["X"])
     assert asked[0] == asked[1]
+
+
+def test_an_update_before_a_point_that_fills_space_changes_nothing() -> None:
+    """A journal that is lived through again updates before every suggestion; when it was lived first, this one did not."""
+    optimizer = make_optimizer("gp-ucb", dim=1, seed=0, n_initial=3, regions=True)
+    for y in (0.3, float("nan"), -1.2):
+        optimizer.tell(optimizer.ask(), y)
+    before = optimizer.state_dict()
+    optimizer.update()
+    assert optimizer.state_dict() == before
+    optimizer.tell(optimizer.ask(), 0.4)
+    optimizer.update()
+    assert optimizer.state_dict() != before
+
+
+def test_space_is_filled_where_trials_failed_and_nowhere_else() -> None:
+    assert fills_space(np.array([True, False, True]))
+    assert not fills_space(np.array([True, True, True]))

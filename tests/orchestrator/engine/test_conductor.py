@@ -87,6 +87,19 @@ def test_a_run_cut_after_any_record_resumes_to_the_same_result(tmp_path):
         assert len(reports) == len({r.number for r in reports}) == sum(o.corrupted for o in whole) <= 3
 
 
+@pytest.mark.parametrize("name", ["gp-ucb", "a2-rcgp-ucb"])
+def test_a_run_that_learns_from_failures_resumes_to_the_same_result(tmp_path, name):
+    algorithm, objective = Component(name, {"regions": True}), Component("failing:Failing", {"parameters": 2})
+    study = Study(algorithm, objective, seed=1, trials=9, initial=3, retries=0)
+    whole = run(study, tmp_path / "whole")
+    assert 0 < sum(math.isnan(o.y) for o in whole) < len(whole)
+    lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    for kept in range(1, len(lines), 2):
+        path = tmp_path / f"cut{kept}"
+        path.write_bytes(b"".join(lines[:kept]))
+        assert trace(run(study, path)) == trace(whole), f"cut after record {kept}"
+
+
 def test_what_was_acknowledged_is_not_evaluated_again(tmp_path):
     study = faulty(tmp_path)
     run(study, tmp_path / "whole")

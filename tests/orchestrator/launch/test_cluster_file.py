@@ -92,7 +92,18 @@ def test_a_campaign_that_fits_nowhere_and_a_gpu_it_does_not_need_are_named(broke
         "no node type has room for a trial of cifar10, which asks for 2 CPU + 0.5 GPU" in p
         for p in check_file(path, ["cifar10"])
     )
-    assert any("gpu.resources.GPU: no trial asks for it" in p for p in check_file(path, ["lander"]))
+    assert check_file(ROOT / "cluster.yaml", ["lander"]) == [], "nodes with a GPU only come when a trial asks for one"
+    waiting = broken("min_workers: 0", "min_workers: 1")
+    assert any("gpu.resources.GPU: no trial asks for it" in p for p in check_file(waiting, ["lander"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [("cluster-slurm.sbatch", "a job for Slurm"), ("cluster-kuberay-runs.yaml", "a PersistentVolumeClaim")],
+)
+def test_files_beside_the_cluster_files_say_what_they_are(name: str, line: str) -> None:
+    with pytest.raises(UserError, match=line):
+        check_file(ROOT / name)
 
 
 MORE = {

@@ -97,6 +97,33 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Report:
     return written
 
 
+@pytest.fixture(scope="module", params=[1, 2, 4])
+def failing(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """Many trials fail, in a region: along one parameter, on a map of two, by the telling one of four."""
+    objective = {"name": "failing:Failing", "parameters": request.param}
+    folder, algorithms = tmp_path_factory.mktemp("failing"), ["random", "a2-rcgp-ucb"]
+    run = finished(folder, objective=objective, algorithms=algorithms, adversaries=["honest"], trials=20, retries=0)
+    written = Report.of(run)
+    write_files(written)
+    return written
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_failures_are_drawn_where_they_are(browser: Any, failing: Report, width: int) -> None:
+    visit = Visit(browser, (failing.folder / "report.html").as_uri(), width=width)
+    page = visit.page
+    page.wait_for_selector("#failures .main-svg", timeout=60_000)
+    visit.shoot(f"failures-{failing.objective.dim}d-{width}")
+    assert failing.failures is not None
+    assert page.locator("#failures p").first.inner_text() == str(failing.failures)
+    marks = page.locator("#failures .scatterlayer .trace.scatter").last.locator(".point")
+    assert marks.count() == failing.failures.failed
+    assert page.locator("#failures .heatmaplayer image").count() == (failing.objective.dim == 2)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert visit.errors == []
+    page.close()
+
+
 @pytest.fixture(params=["report", "large"])
 def shown(request: pytest.FixtureRequest) -> Report:
     found = request.getfixturevalue(request.param)

@@ -45,3 +45,10 @@ def test_without_any_result_there_is_no_best() -> None:
     with pytest.raises(ValueError, match="there is no best one"):
         search.best()
     assert search.suspects() == []
+
+
+def test_failures_are_told_in_a_line() -> None:
+    search = searcher(on_error="ignore", n_initial=40)
+    drive(search, lambda config: None if config["a"] > 0.6 else hill(config), 40)
+    failed = sum(row.status == "failed" for row in search.observations)
+    assert str(search.failures()).startswith(f"{failed} of 40 trials failed: only where a > 0.")
