@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,9 +15,10 @@ from rcgp.challenge import challenged, is_due
 from rcgp.evidence import Evidence
 from rcgp.fit import POWERS, Data, Hyperparameters, leave_one_out_score, marginal_likelihood
 from rcgp.fixed_center import RobustSurrogate, Told, believable, paper_width
-from rcgp.gaussian import Array, Mask
+from rcgp.gaussian import Array, GaussianPosterior, Mask
 from rcgp.reconsider import FEWEST, simplest_explanation
 from rcgp.reporters import REPEATED_PROOF, Records, inflation, likelier_a_lie, repeated_values
+from rcgp.rival import honest_by_rivals
 from rcgp.score import Reports, explain
 from rcgp.state import Scaling, SurrogateState, mask_of, trusted_rows
 from rcgp.surrogates import fitted_at, hyper_of, if_any
@@ -71,6 +73,7 @@ class AdaptiveSurrogate(RobustSurrogate):
     budget: int | None = None
     gap: float = 20.0
     rounds: int = 4
+    ask_rivals: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,6 +121,18 @@ class AdaptiveSurrogate(RobustSurrogate):
         at, own = fitted_at(n, due, previous), if_any(told.own_noise)
         lies = doubted if doubted.any() else None
         return SurrogateState(scaling, hyper, noise_inflation, target_shift, at, own_noise=own, doubted=lies)
+
+    def rivals(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Iterator[GaussianPosterior]:
+        """The posteriors if some suspects are right and what contradicts them is not: see `rcgp.rival`."""
+        if self.recipe == "paper" or not self.ask_rivals:
+            return
+        told, hyper = Told.of(X, y, state.scaling, evidence), state.hyper
+        agreement = Agreement(X, told.z, hyper, self.kernel, self.width, told.own_noise)
+        for rows in honest_by_rivals(state, agreement, told.vouched, most_lies(len(y), self.budget)):
+            noises = hyper.noise + told.own_noise[rows]
+            yield GaussianPosterior.condition(
+                X[rows], told.z[rows], noises, hyper.lengthscale, self.kernel, hyper.noise
+            )
 
     def _told_at_once(self, X: Array, y: Array, evidence: Evidence) -> SurrogateState:
         """The first state of many rows: who lies is what explains them best, and a row that lies has no plateau."""
