@@ -29,8 +29,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from attacks import ATTACKS, make_attack, reporter_of
+<<<<<<< HEAD
 from cells import compute, load
 from peers import PEERS, OptunaPeer, RelevancePursuit
+=======
+from peers import BOTORCH, PEERS, OptunaPeer
+>>>>>>> 98223fb (Rivals: one refutation is enough, and who was refuted early does not return with more rows; BoTorch's noisy log EI as a peer)
 from problems import PROBLEMS, Problem
 
 from rcgp import make_optimizer
@@ -79,8 +83,8 @@ class Ours:
 
 def make_player(cell: Cell, dim: int, problem: Problem) -> Any:
     """Whoever goes by the cell's algorithm: ours, or one of the peers."""
-    if cell.algorithm == "botorch-rrp":
-        return RelevancePursuit(dim, cell.seed, problem.initial)
+    if cell.algorithm in BOTORCH:
+        return BOTORCH[cell.algorithm](dim, cell.seed, problem.initial)
     if cell.algorithm in PEERS:
         return OptunaPeer(cell.algorithm, dim, cell.seed, problem.initial)
     return Ours(cell.algorithm, dim, cell.seed, problem)

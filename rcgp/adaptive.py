@@ -18,7 +18,7 @@ from rcgp.fixed_center import RobustSurrogate, Told, believable, paper_width
 from rcgp.gaussian import Array, GaussianPosterior, Mask
 from rcgp.reconsider import FEWEST, simplest_explanation
 from rcgp.reporters import REPEATED_PROOF, Records, inflation, likelier_a_lie, repeated_values
-from rcgp.rival import honest_by_rivals
+from rcgp.rival import Rival, honest_by_rivals
 from rcgp.score import Reports, explain
 from rcgp.state import Scaling, SurrogateState, mask_of, trusted_rows
 from rcgp.surrogates import fitted_at, hyper_of, if_any
@@ -122,17 +122,15 @@ class AdaptiveSurrogate(RobustSurrogate):
         lies = doubted if doubted.any() else None
         return SurrogateState(scaling, hyper, noise_inflation, target_shift, at, own_noise=own, doubted=lies)
 
-    def rivals(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Iterator[GaussianPosterior]:
-        """The posteriors if some suspects are right and what contradicts them is not: see `rcgp.rival`."""
+    def rivals(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Iterator[Rival]:
+        """The explanations that some suspects are right and what contradicts them is not: see `rcgp.rival`."""
         if self.recipe == "paper" or not self.ask_rivals:
             return
         told, hyper = Told.of(X, y, state.scaling, evidence), state.hyper
         agreement = Agreement(X, told.z, hyper, self.kernel, self.width, told.own_noise)
-        for rows in honest_by_rivals(state, agreement, told.vouched, most_lies(len(y), self.budget)):
-            noises = hyper.noise + told.own_noise[rows]
-            yield GaussianPosterior.condition(
-                X[rows], told.z[rows], noises, hyper.lengthscale, self.kernel, hyper.noise
-            )
+        for rows in honest_by_rivals(state, agreement, told.vouched, self.budget):
+            data = X[rows], told.z[rows], hyper.noise + told.own_noise[rows]
+            yield Rival(rows, GaussianPosterior.condition(*data, hyper.lengthscale, self.kernel, hyper.noise))
 
     def _told_at_once(self, X: Array, y: Array, evidence: Evidence) -> SurrogateState:
         """The first state of many rows: who lies is what explains them best, and a row that lies has no plateau."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rcgp.evidence import Evidence
-from rcgp.gaussian import Array, GaussianPosterior, Mask
+from rcgp.gaussian import Array, Mask
+from rcgp.rival import Rival
 from rcgp.state import SurrogateState
 from rcgp.surrogates import Surrogate
 from rcgp.weights import SUSPECT_WEIGHT
@@ -44,8 +45,8 @@ class BoundedSurrogate:
             state = self._step(X, y, state, evidence)
         return state
 
-    def rivals(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Iterator[GaussianPosterior]:
-        """The posteriors of other explanations than `state`, as long as that is built on all rows."""
+    def rivals(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Iterator[Rival]:
+        """Other explanations than `state`, as long as that is built on all rows."""
         return self.surrogate.rivals(X, y, state, evidence) if state.active is None else iter(())
 
     def _step(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> SurrogateState:

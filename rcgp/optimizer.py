@@ -15,7 +15,7 @@ from rcgp.confidence import Schedule
 from rcgp.gaussian import Array, GaussianPosterior, Mask, NotPositiveDefiniteError
 from rcgp.learner import Learner
 from rcgp.points import quasi_random
-from rcgp.rival import at_the_place_of, has_settled
+from rcgp.rival import at_the_place_of, settled_since
 from rcgp.state import SurrogateState
 from rcgp.threads import one_blas_thread
 
@@ -137,14 +137,15 @@ class Optimizer(Learner):
         """The best point to try (`d`), or where the search has settled there what a rival explanation would rather try."""
         posterior = self._posterior_of(state)
         point = self._maximize(posterior, state, waiting)
-        if state.trusted.all() or not has_settled(posterior, point, self._X[state.trusted]):
+        since = None if state.trusted.all() else settled_since(posterior, point, self._X, state.trusted)
+        if since is None or self._surrogate is None:
             return point
         best, most = point, float(self._worth(posterior, state).value(point[None])[0]) + math.sqrt(posterior.noise)
-        assert self._surrogate is not None
         for rival in self._surrogate.rivals(self._X, self._ends, state, self._claims.added_to(self._evidence)):
-            x = self._maximize(rival, state, waiting)
-            value = float(self._worth(rival, state).value(x[None])[0])
-            if value > most and not at_the_place_of(posterior, x, np.vstack([point, waiting])).any():
+            x = self._maximize(rival.posterior, state, waiting)
+            value = float(self._worth(rival.posterior, state).value(x[None])[0])
+            asked = at_the_place_of(posterior, x, np.vstack([point, waiting])).any()
+            if value > most and not asked and not rival.was_refuted(x, self._X, since):
                 best, most = x, value
         return best
 

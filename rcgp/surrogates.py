@@ -16,6 +16,7 @@ from rcgp.choices import unknown
 from rcgp.evidence import Evidence
 from rcgp.fit import Data, Hyperparameters, Score, fit, marginal_likelihood, student_t_likelihood
 from rcgp.gaussian import KERNELS, Array, GaussianPosterior, Mask
+from rcgp.rival import Rival
 from rcgp.state import Scaling, SurrogateState
 
 
@@ -46,8 +47,8 @@ class Surrogate:
         """
         raise NotImplementedError
 
-    def rivals(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Iterator[GaussianPosterior]:
-        """The posteriors of other explanations of the rows than `state`, its own, that a trial might confirm."""
+    def rivals(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Iterator[Rival]:
+        """Other explanations of the rows than `state`, its own, that a trial might confirm."""
         return iter(())
 
     def fit_is_due(self, n: int, previous: SurrogateState | None) -> bool:
