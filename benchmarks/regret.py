@@ -30,12 +30,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from attacks import ATTACKS, make_attack, reporter_of
-<<<<<<< HEAD
 from cells import compute, load
-from peers import PEERS, OptunaPeer, RelevancePursuit
-=======
 from peers import BOTORCH, PEERS, OptunaPeer
->>>>>>> 98223fb (Rivals: one refutation is enough, and who was refuted early does not return with more rows; BoTorch's noisy log EI as a peer)
 from problems import PROBLEMS, Problem
 
 from rcgp import make_optimizer

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from regret import ORACLE, REFERENCE, Cell, load, ratio, run_cell
+from cells import load
+from regret import ORACLE, REFERENCE, Cell, ratio, run_cell
 
 from rcgp.adaptive import AdaptiveSurrogate
 

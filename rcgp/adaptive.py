@@ -15,7 +15,7 @@ from rcgp.challenge import challenged, is_due
 from rcgp.evidence import Evidence
 from rcgp.fit import POWERS, Data, Hyperparameters, leave_one_out_score, marginal_likelihood
 from rcgp.fixed_center import RobustSurrogate, Told, believable, paper_width
-from rcgp.gaussian import Array, GaussianPosterior, Mask
+from rcgp.gaussian import Array, Mask
 from rcgp.reconsider import FEWEST, simplest_explanation
 from rcgp.reporters import REPEATED_PROOF, Records, inflation, likelier_a_lie, repeated_values
 from rcgp.rival import Rival, honest_by_rivals
@@ -126,11 +126,10 @@ class AdaptiveSurrogate(RobustSurrogate):
         """The explanations that some suspects are right and what contradicts them is not: see `rcgp.rival`."""
         if self.recipe == "paper" or not self.ask_rivals:
             return
-        told, hyper = Told.of(X, y, state.scaling, evidence), state.hyper
-        agreement = Agreement(X, told.z, hyper, self.kernel, self.width, told.own_noise)
-        for rows in honest_by_rivals(state, agreement, told.vouched, self.budget):
-            data = X[rows], told.z[rows], hyper.noise + told.own_noise[rows]
-            yield Rival(rows, GaussianPosterior.condition(*data, hyper.lengthscale, self.kernel, hyper.noise))
+        told = Told.of(X, y, state.scaling, evidence)
+        agreement = Agreement(X, told.z, state.hyper, self.kernel, self.width, told.own_noise)
+        for honest in honest_by_rivals(state, agreement, told.vouched, self.budget):
+            yield Rival.of(honest, agreement)
 
     def _told_at_once(self, X: Array, y: Array, evidence: Evidence) -> SurrogateState:
         """The first state of many rows: who lies is what explains them best, and a row that lies has no plateau."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -37,6 +38,13 @@ class Rival:
 
     honest: Mask
     posterior: GaussianPosterior
+
+    @classmethod
+    def of(cls, honest: Mask, told: Agreement) -> Self:
+        """The explanation that these are honest (`n`, boolean) of the rows `told`, and nobody else."""
+        hyper, noises = told.hyper, told.hyper.noise + told.own_noise[honest]
+        scales = hyper.lengthscale, told.kernel, hyper.noise
+        return cls(honest, GaussianPosterior.condition(told.X[honest], told.z[honest], noises, *scales))
 
     def was_refuted(self, point: Array, X: Array, since: int) -> bool:
         """Whether somebody at the place of `point` (`d`) whom it must call a liar was asked `since` that row of `X` (`n x d`)."""
