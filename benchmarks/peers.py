@@ -9,7 +9,7 @@ import numpy as np
 
 from rcgp import make_optimizer
 
-PEERS = ("optuna-tpe", "optuna-gp", "botorch-rrp")
+PEERS = ("optuna-tpe", "optuna-gp")
 
 
 class OptunaPeer:
@@ -51,8 +51,8 @@ class OptunaPeer:
         return set()
 
 
-class RelevancePursuit:
-    """BoTorch's robust relevance pursuit with UCB, as its tutorial runs it; seconds to minutes a suggestion."""
+class BoTorchPeer:
+    """BoTorch's loop on everything finite that was told; what is modelled and maximised is the subclass's."""
 
     def __init__(self, dim: int, seed: int, initial: int) -> None:
         self._dim, self._seed, self._initial = dim, seed, initial
@@ -60,32 +60,31 @@ class RelevancePursuit:
         self._X: list[np.ndarray] = []
         self._y: list[float] = []
 
-    def _model(self) -> Any:
-        """The model of everything finite that was told."""
+    def _told(self) -> tuple[Any, Any]:
+        """Points (`n x d`) and standardised reports (`n x 1`), the finite ones, as tensors."""
         import torch
-        from botorch.fit import fit_gpytorch_mll
-        from botorch.models.robust_relevance_pursuit_model import RobustRelevancePursuitSingleTaskGP
-        from gpytorch.mlls import ExactMarginalLogLikelihood
 
         torch.manual_seed(self._seed * 1000 + len(self._X))
         X, y = torch.tensor(np.array(self._X)), torch.tensor(np.array(self._y))
         kept = torch.isfinite(y)
-        X, y = X[kept], y[kept][:, None]
-        model = RobustRelevancePursuitSingleTaskGP(X, (y - y.mean()) / y.std())
-        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
-        return model
+        return X[kept], ((y[kept] - y[kept].mean()) / y[kept].std())[:, None]
+
+    def _model(self) -> Any:
+        """The fitted model of what was told."""
+        raise NotImplementedError
+
+    def _acquisition(self, model: Any) -> Any:
+        raise NotImplementedError
 
     def ask(self) -> np.ndarray:
         if len(self._X) < self._initial:
             return self._sobol.ask()
         import torch
-        from botorch.acquisition import UpperConfidenceBound
         from botorch.optim import optimize_acqf
 
-        model = self._model()
-        beta = 0.8 * math.log(2 * (len(model.train_targets) + 2))
+        acquisition = self._acquisition(self._model())
         bounds = torch.tensor([[0.0] * self._dim, [1.0] * self._dim], dtype=torch.float64)
-        point, _ = optimize_acqf(UpperConfidenceBound(model, beta), bounds, q=1, num_restarts=5, raw_samples=256)
+        point, _ = optimize_acqf(acquisition, bounds, q=1, num_restarts=5, raw_samples=256)
         found: np.ndarray = point[0].numpy()
         return found
 
@@ -98,8 +97,48 @@ class RelevancePursuit:
         """The trial with the highest posterior mean."""
         import torch
 
+        model = self._model()
         with torch.no_grad():
-            return int(self._model().posterior(torch.tensor(np.array(self._X))).mean.argmax())
+            return int(model.posterior(torch.tensor(np.array(self._X))).mean.argmax())
 
     def suspected(self) -> set[int]:
         return set()
+
+
+class RelevancePursuit(BoTorchPeer):
+    """BoTorch's robust relevance pursuit with UCB, as its tutorial runs it; seconds to minutes a suggestion."""
+
+    def _model(self) -> Any:
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models.robust_relevance_pursuit_model import RobustRelevancePursuitSingleTaskGP
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        model = RobustRelevancePursuitSingleTaskGP(*self._told())
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        return model
+
+    def _acquisition(self, model: Any) -> Any:
+        from botorch.acquisition import UpperConfidenceBound
+
+        return UpperConfidenceBound(model, 0.8 * math.log(2 * (len(model.train_targets) + 2)))
+
+
+class NoisyExpectedImprovement(BoTorchPeer):
+    """BoTorch's default model with its noisy log expected improvement, as its documentation recommends for noisy objectives."""
+
+    def _model(self) -> Any:
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import SingleTaskGP
+        from gpytorch.mlls import ExactMarginalLogLikelihood
+
+        model = SingleTaskGP(*self._told())
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        return model
+
+    def _acquisition(self, model: Any) -> Any:
+        from botorch.acquisition import qLogNoisyExpectedImprovement
+
+        return qLogNoisyExpectedImprovement(model, model.train_inputs[0])
+
+
+BOTORCH = {"botorch-rrp": RelevancePursuit, "botorch-lognei": NoisyExpectedImprovement}

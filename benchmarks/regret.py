@@ -9,7 +9,8 @@ Every cell is a whole run with common random numbers: for one problem, adversary
 points and the noise. `oracle` is GP-UCB told which reports are lies. Rows go to `--out` as they finish; a second call with the
 same file computes only what is missing. Cumulative regret of the true function, initial points excluded; in brackets the true
 regret of the point that would be handed over at the end (`recommend`), in units of a random point's. `NAME+reporters` is told
-which of five machines reported each value; `NAME+confirm` spends its last five trials on repeating what decides its answer.
+which of five machines reported each value; `NAME+confirm` spends its last five trials on repeating what decides its answer;
+`NAME+parallel` has four trials under way at any time, so that it is told of each when three more were asked for.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from attacks import ATTACKS, make_attack, reporter_of
 from cells import compute, load
-from peers import PEERS, OptunaPeer, RelevancePursuit
+from peers import BOTORCH, PEERS, OptunaPeer
 from problems import PROBLEMS, Problem
 
 from rcgp import make_optimizer
@@ -40,6 +41,8 @@ FAST_ATTACKS = ("none", "moderate", "1e6")
 ORACLE, REFERENCE = "oracle", "gp-ucb"
 CONFIRMING = 5
 """So many of the last trials repeat earlier ones where an algorithm confirms its answer."""
+UNDER_WAY = 4
+"""So many trials are under way at a time where an algorithm runs them in parallel."""
 
 
 class Ours:
@@ -59,18 +62,24 @@ class Ours:
             **parsed,
         )
         self.recommend, self._points = self._optimizer.recommend, list[np.ndarray]()
+        self.under_way, self._pending = UNDER_WAY if "parallel" in extras else 1, list[np.ndarray]()
         self._knows_reporters = "reporters" in extras
         self._confirms_from = problem.initial + problem.trials - CONFIRMING if "confirm" in extras else math.inf
 
     def ask(self) -> np.ndarray:
+        point = self._next()
+        self._pending.append(point)
+        return point
+
+    def _next(self) -> np.ndarray:
         if len(self._points) < self._confirms_from:
-            return self._optimizer.ask()
+            return self._optimizer.ask(np.array(self._pending) if self._pending else None)
         self._optimizer.update()
         row = self._optimizer.to_confirm()
         return self._optimizer.ask() if row is None else self._points[row]
 
     def tell(self, x: np.ndarray, y: float, reporter: str) -> None:
-        self._points.append(x)
+        self._points.append(self._pending.pop(0))
         self._optimizer.tell(x, y, reporter=reporter if self._knows_reporters else None)
 
     def suspected(self) -> set[int]:
@@ -79,8 +88,8 @@ class Ours:
 
 def make_player(cell: Cell, dim: int, problem: Problem) -> Any:
     """Whoever goes by the cell's algorithm: ours, or one of the peers."""
-    if cell.algorithm == "botorch-rrp":
-        return RelevancePursuit(dim, cell.seed, problem.initial)
+    if cell.algorithm in BOTORCH:
+        return BOTORCH[cell.algorithm](dim, cell.seed, problem.initial)
     if cell.algorithm in PEERS:
         return OptunaPeer(cell.algorithm, dim, cell.seed, problem.initial)
     return Ours(cell.algorithm, dim, cell.seed, problem)
@@ -109,6 +118,10 @@ class Cell:
         return f"{self.algorithm}|{self.problem}|{self.attack}|{self.seed}"
 
 
+def is_oracle(algorithm: str) -> bool:
+    return algorithm.partition(":")[0].partition("+")[0] == ORACLE
+
+
 def run_cell(cell: Cell) -> dict[str, Any]:
     """One whole run: its cumulative, best and recommended regret, who lied, who was suspected, and the seconds it took."""
     problem = PROBLEMS[cell.problem]
@@ -117,6 +130,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     adversary = make_attack(cell.attack, problem, objective)
     player = make_player(cell, objective.dim, problem)
     regrets, lies, started = list[float](), set[int](), time.perf_counter()
+    waiting, under_way = list[tuple[np.ndarray, float, str]](), getattr(player, "under_way", 1)
     stream = zlib.crc32(f"{cell.problem}|{cell.attack}".encode())
     for number in range(problem.initial + problem.trials):
         x = player.ask()
@@ -128,8 +142,12 @@ def run_cell(cell: Cell) -> dict[str, Any]:
             )
             if report.corrupted:
                 lies.add(number)
-            y = math.nan if report.corrupted and cell.algorithm.partition(":")[0] == ORACLE else report.y
-        player.tell(x, y, reporter_of(number - problem.initial))
+            y = math.nan if report.corrupted and is_oracle(cell.algorithm) else report.y
+        waiting.append((x, y, reporter_of(number - problem.initial)))
+        if len(waiting) == under_way:
+            player.tell(*waiting.pop(0))
+    for told in waiting:
+        player.tell(*told)
     suspected = player.suspected()
     return {
         "key": cell.key,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from rcgp.fixed_center import RobustSurrogate, Told, believable, paper_width
 from rcgp.gaussian import Array, Mask
 from rcgp.reconsider import FEWEST, simplest_explanation
 from rcgp.reporters import REPEATED_PROOF, Records, inflation, likelier_a_lie, repeated_values
+from rcgp.rival import Rival, honest_by_rivals
 from rcgp.score import Reports, explain
 from rcgp.state import Scaling, SurrogateState, mask_of, trusted_rows
 from rcgp.surrogates import fitted_at, hyper_of, if_any
@@ -71,6 +73,7 @@ class AdaptiveSurrogate(RobustSurrogate):
     budget: int | None = None
     gap: float = 20.0
     rounds: int = 4
+    ask_rivals: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -118,6 +121,15 @@ class AdaptiveSurrogate(RobustSurrogate):
         at, own = fitted_at(n, due, previous), if_any(told.own_noise)
         lies = doubted if doubted.any() else None
         return SurrogateState(scaling, hyper, noise_inflation, target_shift, at, own_noise=own, doubted=lies)
+
+    def rivals(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Iterator[Rival]:
+        """The explanations that some suspects are right and what contradicts them is not: see `rcgp.rival`."""
+        if self.recipe == "paper" or not self.ask_rivals:
+            return
+        told = Told.of(X, y, state.scaling, evidence)
+        agreement = Agreement(X, told.z, state.hyper, self.kernel, self.width, told.own_noise)
+        for honest in honest_by_rivals(state, agreement, told.vouched, self.budget):
+            yield Rival.of(honest, agreement)
 
     def _told_at_once(self, X: Array, y: Array, evidence: Evidence) -> SurrogateState:
         """The first state of many rows: who lies is what explains them best, and a row that lies has no plateau."""

@@ -38,15 +38,24 @@ class Agreement:
 
     def largest_group(self, rows: Rows) -> Rows:
         """The most of `rows` that agree with one of them."""
-        near, tolerance = self._tolerance(rows, rows)
-        agree = (near > 0.5) & (np.abs(self.z[rows][:, None] - self.z[rows]) <= tolerance)
+        agree = self._agree(rows, rows)
         return rows[agree[np.argmax(agree.sum(axis=1))]]
+
+    def agreeing(self, row: int, rows: Rows) -> Rows:
+        """Those of `rows` that agree with that one."""
+        return rows[self._agree(rows, np.array([row]))[:, 0]]
 
     def contradicting(self, rows: Rows, group: Rows) -> Rows:
         """Those of `rows` near to one of the `group` that do not agree with it."""
         near, tolerance = self._tolerance(rows, group)
         against = (near > 0.5) & (np.abs(self.z[rows][:, None] - self.z[group]) > tolerance)
         return rows[against.any(axis=1)]
+
+    def _agree(self, left: Rows, right: Rows) -> Mask:
+        """Which pairs of rows agree, `m x n`."""
+        near, tolerance = self._tolerance(left, right)
+        agree: Mask = (near > 0.5) & (np.abs(self.z[left][:, None] - self.z[right]) <= tolerance)
+        return agree
 
     def _tolerance(self, left: Rows, right: Rows) -> tuple[Array, Array]:
         """Correlation of every pair of rows, and how far apart their reports may be, both `m x n`."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from rcgp.evidence import Evidence
 from rcgp.gaussian import Array, Mask
+from rcgp.rival import Rival
 from rcgp.state import SurrogateState
 from rcgp.surrogates import Surrogate
 from rcgp.weights import SUSPECT_WEIGHT
@@ -42,6 +44,10 @@ class BoundedSurrogate:
         while state.n < len(y):
             state = self._step(X, y, state, evidence)
         return state
+
+    def rivals(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Iterator[Rival]:
+        """Other explanations than `state`, as long as that is built on all rows."""
+        return self.surrogate.rivals(X, y, state, evidence) if state.active is None else iter(())
 
     def _step(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> SurrogateState:
         """The state of all rows or, where they are many, of so many more that no step is larger than the model may be."""

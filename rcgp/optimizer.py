@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -14,6 +15,7 @@ from rcgp.confidence import Schedule
 from rcgp.gaussian import Array, GaussianPosterior, Mask, NotPositiveDefiniteError
 from rcgp.learner import Learner
 from rcgp.points import quasi_random
+from rcgp.rival import at_the_place_of, settled_since
 from rcgp.state import SurrogateState
 from rcgp.threads import one_blas_thread
 
@@ -68,7 +70,7 @@ class Optimizer(Learner):
             assert state is not None
             again = second_look(self._X, self._ends, state.trusted, waiting) if self._recheck else None
             again = self._unchecked(state, waiting) if again is None else again
-            point = self._maximize(state, waiting) if again is None else again
+            point = self._or_a_rivals(state, waiting) if again is None else again
             return self._or_what_decides(point, waiting) if self._look_again and again is None else point
         except NotPositiveDefiniteError as error:
             self.failures += 1
@@ -131,8 +133,23 @@ class Optimizer(Learner):
         again = self._regions.may_repeat(self._X, self._useful, kernel) & self._alone(self._X)
         return np.concatenate([self._X[~again], waiting])
 
-    def _maximize(self, state: SurrogateState, waiting: Array) -> Array:
+    def _or_a_rivals(self, state: SurrogateState, waiting: Array) -> Array:
+        """The best point to try (`d`), or where the search has settled there what a rival explanation would rather try."""
         posterior = self._posterior_of(state)
+        point = self._maximize(posterior, state, waiting)
+        since = None if state.trusted.all() else settled_since(posterior, point, self._X, state.trusted)
+        if since is None or self._surrogate is None:
+            return point
+        best, most = point, float(self._worth(posterior, state).value(point[None])[0]) + math.sqrt(posterior.noise)
+        for rival in self._surrogate.rivals(self._X, self._ends, state, self._claims.added_to(self._evidence)):
+            x = self._maximize(rival.posterior, state, waiting)
+            value = float(self._worth(rival.posterior, state).value(x[None])[0])
+            asked = at_the_place_of(posterior, x, np.vstack([point, waiting])).any()
+            if value > most and not asked and not rival.was_refuted(x, self._X, since):
+                best, most = x, value
+        return best
+
+    def _maximize(self, posterior: GaussianPosterior, state: SurrogateState, waiting: Array) -> Array:
         return self._maximizer.maximize(
             self._worth(posterior.with_pending(waiting), state),
             np.random.default_rng([self.seed, 2, self.n, len(waiting)]),

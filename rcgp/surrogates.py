@@ -6,6 +6,7 @@ Whatever it remembers is in the state, so that a restored optimizer continues ex
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -15,6 +16,7 @@ from rcgp.choices import unknown
 from rcgp.evidence import Evidence
 from rcgp.fit import Data, Hyperparameters, Score, fit, marginal_likelihood, student_t_likelihood
 from rcgp.gaussian import KERNELS, Array, GaussianPosterior, Mask
+from rcgp.rival import Rival
 from rcgp.state import Scaling, SurrogateState
 
 
@@ -44,6 +46,10 @@ class Surrogate:
         `evidence` is what is known beside the values; a row that a person called a lie arrives as NaN.
         """
         raise NotImplementedError
+
+    def rivals(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Iterator[Rival]:
+        """Other explanations of the rows than `state`, its own, that a trial might confirm."""
+        return iter(())
 
     def fit_is_due(self, n: int, previous: SurrogateState | None) -> bool:
         if previous is None or n <= self.eager:
