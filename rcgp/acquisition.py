@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
+from rcgp.ascent import Box, Effort, ascend
 from rcgp.gaussian import Array, GaussianPosterior, Mask
 
 Projection = Callable[[Array], Array]
@@ -168,14 +168,13 @@ class Maximizer:
     def _refine(self, starts: Array, acquisition: Acquisition) -> Array:
         """Climb from all starts (`r x d`) at once: the sum of their values has the gradient of each."""
 
-        def negative(flat: Array) -> tuple[float, Array]:
+        def total(flat: Array) -> tuple[float, Array]:
             value, gradient = acquisition.value_and_gradient(flat.reshape(starts.shape))
-            return -float(value.sum()), -gradient.ravel()
+            return float(value.sum()), gradient.ravel()
 
-        bounds = [(0.0, 1.0)] * starts.size
-        options = {"maxiter": self.max_iterations, "ftol": 1e-9, "gtol": 1e-6}
-        result = minimize(negative, starts.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        refined: Array = np.clip(result.x.reshape(starts.shape), 0.0, 1.0)
+        cube = Box(np.zeros(starts.size), np.ones(starts.size))
+        flat, _ = ascend(total, starts.ravel(), cube, Effort(self.max_iterations, gain=1e-9, slope=1e-6))
+        refined: Array = np.clip(flat.reshape(starts.shape), 0.0, 1.0)
         return refined
 
 

@@ -21,8 +21,8 @@ from functools import cache
 from typing import Self
 
 import numpy as np
-from scipy.optimize import minimize
 
+from rcgp.ascent import Box, Effort, ascend
 from rcgp.gaussian import (
     KERNELS,
     Array,
@@ -43,6 +43,8 @@ LENGTHSCALE_BOUNDS = (0.025, 50.0)
 NOISE_BOUNDS = (1e-4, 4.0)
 NOISE_PRIOR = (-4.0, 1.0)  # mean and deviation of log sigma^2
 LENGTHSCALE_PRIOR_DEVIATION = math.sqrt(3.0)
+FAILED = -1e10
+"""The objective where the kernel matrix cannot be factorised."""
 POWERS = {"robust": 2.0, "paper": 1.0}
 """Exponent of u in the leave-one-out score. The paper's first power lets w * res^2 grow without bound."""
 
@@ -230,18 +232,19 @@ def fit(data: Data, starts: list[Hyperparameters], kernel: str, score: Score, ma
 
 
 def _ascend(data: Data, start: Hyperparameters, kernel: str, score: Score, max_iterations: int) -> Fit | None:
-    def negative(theta: Array) -> tuple[float, Array]:
+    def objective(theta: Array) -> tuple[float, Array]:
         try:
-            value, gradient = objective_and_gradient(theta, data, kernel, score)
+            return objective_and_gradient(theta, data, kernel, score)
         except NotPositiveDefiniteError:
-            return 1e10, np.zeros_like(theta)
-        return -value, -gradient
+            return FAILED, np.zeros_like(theta)
 
-    dim = data.X.shape[1]
-    bounds = [tuple(np.log(LENGTHSCALE_BOUNDS))] * dim + [tuple(np.log(NOISE_BOUNDS))]
-    theta = np.clip(start.theta, *np.array(bounds).T)
-    options = {"maxiter": max_iterations, "ftol": 1e-7, "gtol": 1e-4}
-    result = minimize(negative, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    if not np.isfinite(result.fun) or result.fun >= 1e10:
-        return None
-    return Fit(Hyperparameters.from_theta(result.x), -float(result.fun), ok=True)
+    effort = Effort(max_iterations, gain=1e-7, slope=1e-4)
+    theta, value = ascend(objective, start.theta, _bounds(data.X.shape[1]), effort)
+    return Fit(Hyperparameters.from_theta(theta), value, ok=True) if FAILED < value < math.inf else None
+
+
+@cache
+def _bounds(dim: int) -> Box:
+    """The bounds of theta."""
+    low, high = np.log([*[LENGTHSCALE_BOUNDS] * dim, NOISE_BOUNDS]).T.copy()
+    return Box(low, high)
