@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,33 +31,45 @@ BLOCK, BLOCKED_ROWS = 32_768, 256
 are there: half the time at 200 rows. A multiple of 16 points, so that the blocks change the last bit at most."""
 
 
-def _rbf(s: Array) -> tuple[Array, Array]:
-    k = np.exp(-0.5 * s)
+Room = tuple[Array | None, Array | None, Array | None, Array | None]
+"""Where the steps of a kernel are written, each of the shape of its distances; None: to new arrays."""
+NEW_ROOM: Room = (None, None, None, None)
+
+
+def _rbf(s: Array, room: Room = NEW_ROOM) -> tuple[Array, Array]:
+    k = np.multiply(-0.5, s, out=room[0])
+    np.exp(k, out=k)
     return k, k
 
 
-def _matern52(s: Array) -> tuple[Array, Array]:
-    k, decay, polynomial = _matern52_parts(s)
-    h = (5.0 / 3.0) * polynomial
+def _matern52(s: Array, room: Room = NEW_ROOM) -> tuple[Array, Array]:
+    k, decay, polynomial = _matern52_parts(s, room)
+    h = np.multiply(5.0 / 3.0, polynomial, out=room[3])
     h *= decay
     return k, h
 
 
-def _matern52_parts(s: Array) -> tuple[Array, Array, Array]:
+def _matern52_parts(s: Array, room: Room = NEW_ROOM) -> tuple[Array, Array, Array]:
     """Kernel value, exp(-r) and 1 + r. In place where it can be: new pages for each step took four times as long as the steps."""
-    r = 5.0 * s
+    r = np.multiply(5.0, s, out=room[0])
     np.sqrt(r, out=r)
-    decay = np.negative(r)
+    decay = np.negative(r, out=room[1])
     np.exp(decay, out=decay)
     r += 1.0
-    k, far = decay * r, (5.0 / 3.0) * s
+    k, far = np.multiply(decay, r, out=room[2]), np.multiply(5.0 / 3.0, s, out=room[3])
     far *= decay
     k += far
     return k, decay, r
 
 
-KERNELS: dict[str, Callable[[Array], tuple[Array, Array]]] = {"rbf": _rbf, "matern52": _matern52}
-"""Kernels by name: from the squared scaled distance to the value and the radial slope."""
+class Kernel(Protocol):
+    """From the squared scaled distances to the value and the radial slope; the steps are written to `room`."""
+
+    def __call__(self, s: Array, room: Room = NEW_ROOM) -> tuple[Array, Array]: ...
+
+
+KERNELS: dict[str, Kernel] = {"rbf": _rbf, "matern52": _matern52}
+"""Kernels by name."""
 VALUES: dict[str, Callable[[Array], Array]] = {
     "rbf": lambda s: _rbf(s)[0],
     "matern52": lambda s: _matern52_parts(s)[0],
@@ -80,18 +92,18 @@ class NotPositiveDefiniteError(ArithmeticError):
     """The kernel matrix could not be factorised."""
 
 
-def cholesky(matrix: Array) -> Array:
-    """Lower Cholesky factor of `matrix` (`n x n`)."""
-    factor, info = lapack.dpotrf(matrix, lower=True, clean=True)
+def cholesky(matrix: Array, *, overwrite: bool = False) -> Array:
+    """Lower Cholesky factor of `matrix` (`n x n`), in its place if told so and it is stored by columns."""
+    factor, info = lapack.dpotrf(matrix, lower=True, clean=True, overwrite_a=overwrite)
     if info:
         raise NotPositiveDefiniteError(f"Kernel matrix of size {len(matrix)} is not positive definite (row {info}).")
     return factor
 
 
-def inverse_from(factor: Array) -> Array:
-    """Inverse of the matrix (`n x n`) whose lower Cholesky factor is given."""
-    inverse, _ = lapack.dpotri(factor, lower=True)  # the upper triangle stays the factor's: zero
-    inverse += inverse.T
+def inverse_from(factor: Array, out: Array | None = None) -> Array:
+    """Inverse of the matrix (`n x n`) whose lower Cholesky factor is given; with `out` it is written there, over the factor."""
+    half, _ = lapack.dpotri(factor, lower=True, overwrite_c=out is not None)  # the upper triangle stays the factor's: zero
+    inverse = np.add(half, half.T, out=out, order="F")
     diagonal_of(inverse)[:] *= 0.5
     return inverse
 
