@@ -17,7 +17,7 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Self
 
 import numpy as np
@@ -42,6 +42,8 @@ LENGTHSCALE_BOUNDS = (0.025, 50.0)
 NOISE_BOUNDS = (1e-4, 4.0)
 NOISE_PRIOR = (-4.0, 1.0)  # mean and deviation of log sigma^2
 LENGTHSCALE_PRIOR_DEVIATION = math.sqrt(3.0)
+REMEMBERED_FITS = 16
+"""So many of the last ascents are kept, a few kilobytes each."""
 FAILED = -1e10
 """The objective where the kernel matrix cannot be factorised."""
 POWERS = {"robust": 2.0, "paper": 1.0}
@@ -124,6 +126,7 @@ class _Solved:
 Score = Callable[[_Solved, Data, float], _Slope]
 
 
+@cache
 def leave_one_out_score(power: float) -> Score:
     """Weighted leave-one-out log predictive density; observation i counts u_i^power."""
 
@@ -158,6 +161,7 @@ def marginal_likelihood(solved: _Solved, data: Data, noise: float) -> _Slope:
     return _Slope(value, M, 0.0)
 
 
+@cache
 def student_t_likelihood(nu: float) -> Score:
     """Log marginal likelihood of the Student-t process with `nu` degrees of freedom (constants left out)."""
 
@@ -252,11 +256,16 @@ class Fit:
     ok: bool
 
 
-def fit(data: Data, starts: list[Hyperparameters], kernel: str, score: Score, max_iterations: int = 50) -> Fit:
-    """The best of a bounded quasi-Newton ascent from each start; a failed fit keeps the first start and says so."""
-    best: Fit | None = None
+def fit(
+    data: Data, starts: list[Hyperparameters], kernel: str, score: Score, max_iterations: int = 50, needed: float = -math.inf
+) -> Fit:
+    """The best of a bounded quasi-Newton ascent from each start; a failed fit keeps the first start and says so.
+
+    A value below `needed` is of no use: an ascent is given up when it will not get there.
+    """
+    effort, best = Effort(max_iterations, gain=1e-7, slope=1e-4, needed=needed), None
     for start in starts:
-        attempt = _ascend(data, start, kernel, score, max_iterations)
+        attempt = _ascend(data, start, kernel, score, effort)
         if attempt and (best is None or attempt.value > best.value):
             best = attempt
     if best is None:
@@ -267,8 +276,18 @@ def fit(data: Data, starts: list[Hyperparameters], kernel: str, score: Score, ma
     return best
 
 
-def _ascend(data: Data, start: Hyperparameters, kernel: str, score: Score, max_iterations: int) -> Fit | None:
-    evaluate = _Objective(data, kernel, score)
+def _ascend(data: Data, start: Hyperparameters, kernel: str, score: Score, effort: Effort) -> Fit | None:
+    columns = (data.X, data.z, data.noise_inflation, data.target_shift, data.own_noise)
+    return _ascended(*(column.tobytes() for column in columns), start.theta.tobytes(), kernel, score, effort)
+
+
+@lru_cache(maxsize=REMEMBERED_FITS)
+def _ascended(
+    X: bytes, z: bytes, inflation: bytes, shift: bytes, own: bytes, start: bytes, kernel: str, score: Score, effort: Effort
+) -> Fit | None:
+    """The way up of data given as bytes: whoever challenges, reconsiders and fits the same rows goes it once."""
+    columns, theta = (np.frombuffer(column) for column in (z, inflation, shift, own)), np.frombuffer(start)
+    evaluate = _Objective(Data(np.frombuffer(X).reshape(-1, len(theta) - 1), *columns), kernel, score)
 
     def objective(theta: Array) -> tuple[float, Array]:
         try:
@@ -276,8 +295,7 @@ def _ascend(data: Data, start: Hyperparameters, kernel: str, score: Score, max_i
         except NotPositiveDefiniteError:
             return FAILED, np.zeros_like(theta)
 
-    effort = Effort(max_iterations, gain=1e-7, slope=1e-4)
-    theta, value = ascend(objective, start.theta, _bounds(data.X.shape[1]), effort)
+    theta, value = ascend(objective, theta, _bounds(len(theta) - 1), effort)
     return Fit(Hyperparameters.from_theta(theta), value, ok=True) if FAILED < value < math.inf else None
 
 

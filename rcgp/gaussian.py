@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Protocol, Self
 
 import numpy as np
@@ -79,12 +79,21 @@ VALUES: dict[str, Callable[[Array], Array]] = {
 
 def squared_distance(left: Array, right: Array, lengthscale: Array) -> Array:
     """Squared scaled distances, shape `m x n`, of `left` (`m x d`) from `right` (`n x d`)."""
-    # the centre of the cube as origin halves the cancellation
-    scaled_left, scaled_right = (left - 0.5) / lengthscale, (right - 0.5) / lengthscale
-    product = scaled_left @ scaled_right.T
+    return _apart(left, lengthscale, *_scaled(right, lengthscale))
+
+
+def _scaled(points: Array, lengthscale: Array) -> tuple[Array, Array]:
+    """Scaled `points` (`m x d`) and their squared lengths (`m`), seen from the centre of the cube: half the cancellation."""
+    scaled = (points - 0.5) / lengthscale
+    return scaled, np.einsum("ij,ij->i", scaled, scaled)
+
+
+def _apart(left: Array, lengthscale: Array, right: Array, right_lengths: Array) -> Array:
+    scaled, lengths = _scaled(left, lengthscale)
+    product = scaled @ right.T
     product *= -2.0
-    product += np.einsum("ij,ij->i", scaled_left, scaled_left)[:, None]
-    product += np.einsum("ij,ij->i", scaled_right, scaled_right)
+    product += lengths[:, None]
+    product += right_lengths
     return np.maximum(product, 0.0, out=product)
 
 
@@ -161,8 +170,16 @@ class GaussianPosterior:
         """K (`n x n`)."""
         return self._kernel(self.X) if self.gram is None else self.gram
 
+    @cached_property
+    def _rows(self) -> tuple[Array, Array]:
+        return _scaled(self.X, self.lengthscale)
+
+    def _distance(self, points: Array) -> Array:
+        """Squared scaled distances (`m x n`) of `points` (`m x d`) from the rows."""
+        return _apart(points, self.lengthscale, *self._rows)
+
     def _kernel(self, points: Array) -> Array:
-        return VALUES[self.kernel](squared_distance(points, self.X, self.lengthscale))
+        return VALUES[self.kernel](self._distance(points))
 
     def mean_and_variance(self, points: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent objective, both of shape `m`, at `points` (`m x d`)."""
@@ -177,7 +194,7 @@ class GaussianPosterior:
 
     def differentiable(self, points: Array) -> Marginals:
         """Mean and deviation at `points` (`m x d`), with what their gradients are made of."""
-        k, h = KERNELS[self.kernel](squared_distance(points, self.X, self.lengthscale))
+        k, h = KERNELS[self.kernel](self._distance(points))
         solved = k @ self.inverse
         variance = np.maximum(1.0 - np.einsum("ij,ij->i", solved, k), 1e-12)
         return Marginals(k @ self.alpha, np.sqrt(self.covariance_scale * variance), self, points, h, solved)
