@@ -26,9 +26,9 @@ Rows = NDArray[np.intp]
 REMEMBERED_ROWS = 500
 """Up to so many rows the last two factorisations are kept; more would take megabytes."""
 
-BLOCK, BLOCKED_ROWS = 32_768, 256
-"""Up to so many rows, points are evaluated so many kernel values at a time, which stay in the processor's cache and on pages that
-are there: half the time at 200 rows. A multiple of 16 points, so that the blocks change the last bit at most."""
+BLOCK, LEAST_BLOCK = 32_768, 128
+"""Points are evaluated so many kernel values at a time (but not fewer points than that), which stay in the processor's cache and on
+pages that are there: half the time at 200 rows. A multiple of 16 points, so that the blocks change the last bit at most."""
 
 
 Room = tuple[Array | None, Array | None, Array | None, Array | None]
@@ -184,7 +184,7 @@ class GaussianPosterior:
     def mean_and_variance(self, points: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent objective, both of shape `m`, at `points` (`m x d`)."""
         mean, variance = np.empty(len(points)), np.empty(len(points))
-        step = BLOCK // len(self.X) // 16 * 16 if 0 < len(self.X) <= BLOCKED_ROWS else max(1, len(points))
+        step = max(LEAST_BLOCK, BLOCK // max(1, len(self.X)) // 16 * 16)
         for start in range(0, len(points), step):
             block = slice(start, start + step)
             k = self._kernel(points[block])
