@@ -23,8 +23,8 @@ from scipy.linalg import lapack
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
-REMEMBERED_ROWS = 500
-"""Up to so many rows the last two factorisations are kept; more would take megabytes."""
+REMEMBERED_ROWS, GROWTH = 500, 64
+"""Up to so many rows the last two factorisations are kept; of more the first rows', and up to so many are added."""
 
 BLOCK, LEAST_BLOCK = 32_768, 128
 """Points are evaluated so many kernel values at a time (but not fewer points than that), which stay in the processor's cache and on
@@ -122,8 +122,12 @@ def diagonal_of(matrix: Array) -> Array:
     return np.einsum("ii->i", matrix)
 
 
+Factorised = tuple[Array, Array]
+"""K and B (`n x n` both)."""
+
+
 @lru_cache(maxsize=2)
-def _kernel_and_inverse(kernel: str, lengthscale: bytes, X: bytes, noises: bytes) -> tuple[Array, Array]:
+def _factorised(kernel: str, lengthscale: bytes, X: bytes, noises: bytes) -> Factorised:
     """K and B of rows given as bytes. The anchor of a suggestion and its posterior are the same while nobody is suspected."""
     scales, variances = np.frombuffer(lengthscale), np.frombuffer(noises)
     rows = np.frombuffer(X).reshape(len(variances), -1)
@@ -131,6 +135,44 @@ def _kernel_and_inverse(kernel: str, lengthscale: bytes, X: bytes, noises: bytes
     noisy = gram.copy()
     diagonal_of(noisy)[:] = 1.0 + variances
     return gram, inverse_from(cholesky(noisy))
+
+
+_first_factorised = lru_cache(maxsize=3)(_factorised.__wrapped__)
+"""Of the first of many rows: for the anchor, its second opinion and the posterior. 24 MB each at a thousand rows."""
+
+
+def _many_factorised(kernel: str, lengthscale: Array, X: Array, noises: Array) -> Factorised:
+    """K and B of many rows: of the first of them once for as long as they stay, the others are added by the block form.
+
+    First are those of the least noise, a multiple of `GROWTH`: while no fit is due they are the same from one suggestion to the
+    next. Which they are depends on the rows alone, so that the last bit does not depend on what was asked before.
+    """
+    ordinary = noises == noises.min()
+    order = np.concatenate([np.flatnonzero(ordinary), np.flatnonzero(~ordinary)])
+    count = int(ordinary.sum()) // GROWTH * GROWTH
+    first, rest = order[:count], order[count:]
+    known = _first_factorised(kernel, lengthscale.tobytes(), X[first].tobytes(), noises[first].tobytes())
+    cross = VALUES[kernel](squared_distance(X[first], X[rest], lengthscale))
+    corner = VALUES[kernel](squared_distance(X[rest], X[rest], lengthscale))
+    noisy = corner.copy()
+    diagonal_of(noisy)[:] = 1.0 + noises[rest]
+    gram, inverse = _joined(known[0], cross, corner), _grown(known[1], cross, noisy)
+    if ordinary.all():
+        return gram, inverse
+    place = np.argsort(order)[:, None], np.argsort(order)
+    return gram[place], inverse[place]
+
+
+def _grown(inverse: Array, cross: Array, corner: Array) -> Array:
+    """The inverse of [[A, cross], [cross^T, corner]] from that of A: `n x n`, `n x m`, `m x m`."""
+    solved = inverse @ cross
+    schur = inverse_from(cholesky(corner - cross.T @ solved))
+    pulled = -solved @ schur
+    return _joined(inverse - pulled @ solved.T, pulled, schur)
+
+
+def _joined(first: Array, cross: Array, corner: Array) -> Array:
+    return np.block([[first, cross], [cross.T, corner]])
 
 
 @dataclass(frozen=True)
@@ -157,8 +199,10 @@ class GaussianPosterior:
         """The posterior given `targets` (`n`) at `X` (`n x d`) with noise variances `noises` (`n`)."""
         if not len(X):  # the prior, which LAPACK would not take
             return cls(X, lengthscale, kernel, noise, np.empty((0, 0)), np.empty(0))
-        find = _kernel_and_inverse if len(X) <= REMEMBERED_ROWS else _kernel_and_inverse.__wrapped__
-        gram, inverse = find(kernel, lengthscale.tobytes(), X.tobytes(), noises.tobytes())
+        if len(X) > REMEMBERED_ROWS:
+            gram, inverse = _many_factorised(kernel, lengthscale, X, noises)
+        else:
+            gram, inverse = _factorised(kernel, lengthscale.tobytes(), X.tobytes(), noises.tobytes())
         return cls(X, lengthscale, kernel, noise, inverse, inverse @ targets, gram=gram)
 
     def mean(self, points: Array) -> Array:
@@ -210,10 +254,7 @@ class GaussianPosterior:
         cross = kernel(squared_distance(self.X, pending, self.lengthscale))
         gram = kernel(squared_distance(pending, pending, self.lengthscale))
         diagonal_of(gram)[:] = 1.0 + self.noise
-        solved = self.inverse @ cross
-        schur = inverse_from(cholesky(gram - cross.T @ solved))
-        corner = -solved @ schur
-        inverse = np.block([[self.inverse - corner @ solved.T, corner], [corner.T, schur]])
+        inverse = _grown(self.inverse, cross, gram)
         X, alpha = np.concatenate([self.X, pending]), np.concatenate([self.alpha, np.zeros(len(pending))])
         return type(self)(X, self.lengthscale, self.kernel, self.noise, inverse, alpha, self.covariance_scale)
 
