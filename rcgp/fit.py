@@ -257,7 +257,12 @@ class Fit:
 
 
 def fit(
-    data: Data, starts: list[Hyperparameters], kernel: str, score: Score, max_iterations: int = 50, needed: float = -math.inf
+    data: Data,
+    starts: list[Hyperparameters],
+    kernel: str,
+    score: Score,
+    max_iterations: int = 50,
+    needed: float = -math.inf,
 ) -> Fit:
     """The best of a bounded quasi-Newton ascent from each start; a failed fit keeps the first start and says so.
 
@@ -278,16 +283,14 @@ def fit(
 
 def _ascend(data: Data, start: Hyperparameters, kernel: str, score: Score, effort: Effort) -> Fit | None:
     columns = (data.X, data.z, data.noise_inflation, data.target_shift, data.own_noise)
-    return _ascended(*(column.tobytes() for column in columns), start.theta.tobytes(), kernel, score, effort)
+    return _ascended(tuple(column.tobytes() for column in columns), start.theta.tobytes(), kernel, score, effort)
 
 
 @lru_cache(maxsize=REMEMBERED_FITS)
-def _ascended(
-    X: bytes, z: bytes, inflation: bytes, shift: bytes, own: bytes, start: bytes, kernel: str, score: Score, effort: Effort
-) -> Fit | None:
+def _ascended(data: tuple[bytes, ...], start: bytes, kernel: str, score: Score, effort: Effort) -> Fit | None:
     """The way up of data given as bytes: whoever challenges, reconsiders and fits the same rows goes it once."""
-    columns, theta = (np.frombuffer(column) for column in (z, inflation, shift, own)), np.frombuffer(start)
-    evaluate = _Objective(Data(np.frombuffer(X).reshape(-1, len(theta) - 1), *columns), kernel, score)
+    (X, *columns), theta = (np.frombuffer(column) for column in data), np.frombuffer(start)
+    evaluate = _Objective(Data(X.reshape(-1, len(theta) - 1), *columns), kernel, score)
 
     def objective(theta: Array) -> tuple[float, Array]:
         try:

@@ -27,8 +27,8 @@ REMEMBERED_ROWS, GROWTH = 500, 64
 """Up to so many rows the last two factorisations are kept; of more the first rows', and up to so many are added."""
 
 BLOCK, LEAST_BLOCK = 32_768, 128
-"""Points are evaluated so many kernel values at a time (but not fewer points than that), which stay in the processor's cache and on
-pages that are there: half the time at 200 rows. A multiple of 16 points, so that the blocks change the last bit at most."""
+"""Points are evaluated so many kernel values at a time (but not fewer points than that), which stay in the processor's cache and
+on pages that are there: half the time at 200 rows. A multiple of 16 points, so that the blocks change the last bit at most."""
 
 
 Room = tuple[Array | None, Array | None, Array | None, Array | None]
@@ -111,7 +111,8 @@ def cholesky(matrix: Array, *, overwrite: bool = False) -> Array:
 
 def inverse_from(factor: Array, out: Array | None = None) -> Array:
     """Inverse of the matrix (`n x n`) whose lower Cholesky factor is given; with `out` it is written there, over the factor."""
-    half, _ = lapack.dpotri(factor, lower=True, overwrite_c=out is not None)  # the upper triangle stays the factor's: zero
+    # the upper triangle stays the factor's: zero
+    half, _ = lapack.dpotri(factor, lower=True, overwrite_c=out is not None)
     inverse = np.add(half, half.T, out=out, order="F")
     diagonal_of(inverse)[:] *= 0.5
     return inverse
