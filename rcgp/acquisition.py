@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -142,6 +143,7 @@ class Maximizer:
         wide, near = order[order < self.raw], order[order >= self.raw]
         return candidates[np.concatenate([wide[: SHORTLIST // 2], near[: SHORTLIST // 2]])]
 
+    @cached_property
     def lighter(self) -> Maximizer:
         """The maximiser for a shortlist: fewer climbers, and they soon arrive."""
         return replace(self, raw=1, refined=self.climbers // 3, max_iterations=self.max_iterations // 4)

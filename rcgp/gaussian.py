@@ -150,7 +150,7 @@ def _many_factorised(kernel: str, lengthscale: Array, X: Array, noises: Array) -
     """
     ordinary = noises == noises.min()
     order = np.concatenate([np.flatnonzero(ordinary), np.flatnonzero(~ordinary)])
-    count = int(ordinary.sum()) // GROWTH * GROWTH
+    count = (int(ordinary.sum()) - 1) // GROWTH * GROWTH  # LAPACK takes no empty matrix: one is left
     first, rest = order[:count], order[count:]
     known = _first_factorised(kernel, lengthscale.tobytes(), X[first].tobytes(), noises[first].tobytes())
     cross = VALUES[kernel](squared_distance(X[first], X[rest], lengthscale))

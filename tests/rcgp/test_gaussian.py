@@ -46,13 +46,13 @@ def test_a_matrix_without_a_root_is_refused_with_its_size() -> None:
         cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]))
 
 
-@pytest.mark.parametrize("suspects", [0, 3])
-def test_many_rows_are_those_of_one_factorisation(suspects: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("n", "suspects"), [(150, 0), (150, 3), (128, 0), (131, 3)])
+def test_many_rows_are_those_of_one_factorisation(n: int, suspects: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first rows' and the others added by the block form: the same posterior, whoever is suspected."""
     monkeypatch.setattr(gaussian, "REMEMBERED_ROWS", 100)
     rng = np.random.default_rng(suspects)
-    X, targets, noises = rng.random((150, 3)), rng.standard_normal(150), np.full(150, 0.01)
-    noises[rng.permutation(150)[:suspects]] = [1.0, 1e3, 1e60][:suspects]
+    X, targets, noises = rng.random((n, 3)), rng.standard_normal(n), np.full(n, 0.01)
+    noises[rng.permutation(n)[:suspects]] = [1.0, 1e3, 1e60][:suspects]
     points, lengthscale = rng.random((20, 3)), np.full(3, 0.6)
     grown = GaussianPosterior.condition(X, targets, noises, lengthscale, "matern52", 0.01)
     monkeypatch.setattr(gaussian, "REMEMBERED_ROWS", 500)
