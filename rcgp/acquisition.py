@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 from scipy.stats import qmc
 
+from rcgp.ascent import Box, Effort, ascend
 from rcgp.gaussian import Array, GaussianPosterior, Mask
 
 Projection = Callable[[Array], Array]
@@ -22,6 +23,13 @@ Neighbours = Callable[[Array], Array]
 
 SHORTLIST = 128
 """Candidates for the further points of a batch."""
+
+CLOSE = 1e-6
+"""A gain in one iteration, relative to the value, and a slope that are not worth another."""
+
+TOGETHER, FINALISTS = 8, 2
+"""All climbers go so many iterations together, then so many go on: six or ten dimensions take two thirds of the evaluations of 60
+iterations with all, most of them of two points in place of six, and miss as little of the maximum (1e-6 deviations)."""
 
 WALKERS, STEPS = 4, 20
 """So many of the best points that can be tried walk on, so many moves at most."""
@@ -135,6 +143,7 @@ class Maximizer:
         wide, near = order[order < self.raw], order[order >= self.raw]
         return candidates[np.concatenate([wide[: SHORTLIST // 2], near[: SHORTLIST // 2]])]
 
+    @cached_property
     def lighter(self) -> Maximizer:
         """The maximiser for a shortlist: fewer climbers, and they soon arrive."""
         return replace(self, raw=1, refined=self.climbers // 3, max_iterations=self.max_iterations // 4)
@@ -166,17 +175,25 @@ class Maximizer:
         return best
 
     def _refine(self, starts: Array, acquisition: Acquisition) -> Array:
-        """Climb from all starts (`r x d`) at once: the sum of their values has the gradient of each."""
+        """Where the `starts` (`r x d`) climb to: all of them some way, and the best of them, once more, to the top."""
+        if len(starts) <= FINALISTS:
+            return _climbed(starts, acquisition, Effort(self.max_iterations, CLOSE, CLOSE))
+        some_way = _climbed(starts, acquisition, Effort(TOGETHER, CLOSE, CLOSE))
+        leaders = some_way[np.argsort(-acquisition.value(some_way), kind="stable")[:FINALISTS]]
+        return np.concatenate([some_way, self._refine(leaders, acquisition)])
 
-        def negative(flat: Array) -> tuple[float, Array]:
-            value, gradient = acquisition.value_and_gradient(flat.reshape(starts.shape))
-            return -float(value.sum()), -gradient.ravel()
 
-        bounds = [(0.0, 1.0)] * starts.size
-        options = {"maxiter": self.max_iterations, "ftol": 1e-9, "gtol": 1e-6}
-        result = minimize(negative, starts.ravel(), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        refined: Array = np.clip(result.x.reshape(starts.shape), 0.0, 1.0)
-        return refined
+def _climbed(starts: Array, acquisition: Acquisition, effort: Effort) -> Array:
+    """Climb from all starts (`r x d`) at once: the sum of their values has the gradient of each."""
+
+    def total(flat: Array) -> tuple[float, Array]:
+        value, gradient = acquisition.value_and_gradient(flat.reshape(starts.shape))
+        return float(value.sum()), gradient.ravel()
+
+    cube = Box(np.zeros(starts.size), np.ones(starts.size))
+    flat, _ = ascend(total, starts.ravel(), cube, effort)
+    refined: Array = np.clip(flat.reshape(starts.shape), 0.0, 1.0)
+    return refined
 
 
 def _walked(

@@ -17,12 +17,12 @@ import logging
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Self
 
 import numpy as np
-from scipy.optimize import minimize
 
+from rcgp.ascent import Box, Effort, ascend
 from rcgp.gaussian import (
     KERNELS,
     Array,
@@ -33,7 +33,6 @@ from rcgp.gaussian import (
     diagonal_of,
     inverse_from,
     latent_variance,
-    squared_distance,
 )
 from rcgp.weights import pseudo_data
 
@@ -43,6 +42,10 @@ LENGTHSCALE_BOUNDS = (0.025, 50.0)
 NOISE_BOUNDS = (1e-4, 4.0)
 NOISE_PRIOR = (-4.0, 1.0)  # mean and deviation of log sigma^2
 LENGTHSCALE_PRIOR_DEVIATION = math.sqrt(3.0)
+REMEMBERED_FITS = 16
+"""So many of the last ascents are kept, a few kilobytes each."""
+FAILED = -1e10
+"""The objective where the kernel matrix cannot be factorised."""
 POWERS = {"robust": 2.0, "paper": 1.0}
 """Exponent of u in the leave-one-out score. The paper's first power lets w * res^2 grow without bound."""
 
@@ -108,17 +111,22 @@ class _Slope:
 
 @dataclass(frozen=True)
 class _Solved:
-    """The kernel matrix K, the lower Cholesky factor L of A = K + sigma^2 J, B = A^-1, all `n x n`, and the targets t (`n`)."""
+    """The kernel matrix K and B, the inverse of A = K + sigma^2 J, both `n x n`; log |A| / 2, and the targets t (`n`).
+
+    `room` (`n x n`) may be written to.
+    """
 
     K: Array
-    L: Array
     B: Array
+    half_log_determinant: float
     targets: Array
+    room: Array
 
 
 Score = Callable[[_Solved, Data, float], _Slope]
 
 
+@cache
 def leave_one_out_score(power: float) -> Score:
     """Weighted leave-one-out log predictive density; observation i counts u_i^power."""
 
@@ -146,47 +154,81 @@ def leave_one_out_score(power: float) -> Score:
 def marginal_likelihood(solved: _Solved, data: Data, noise: float) -> _Slope:
     """Log marginal likelihood of the Gaussian process with the noise of each row times its J (no target shift)."""
     alpha = solved.B @ data.z
-    value = (
-        -0.5 * float(data.z @ alpha)
-        - float(np.log(solved.L.diagonal()).sum())
-        - 0.5 * len(data.z) * math.log(2 * np.pi)
-    )
-    M = np.outer(alpha, alpha)
+    value = -0.5 * float(data.z @ alpha) - solved.half_log_determinant - 0.5 * len(data.z) * math.log(2 * np.pi)
+    M = np.multiply(alpha[:, None], alpha, out=solved.room)
     np.subtract(solved.B, M, out=M)
     M *= 0.5
     return _Slope(value, M, 0.0)
 
 
+@cache
 def student_t_likelihood(nu: float) -> Score:
     """Log marginal likelihood of the Student-t process with `nu` degrees of freedom (constants left out)."""
 
     def score(solved: _Solved, data: Data, noise: float) -> _Slope:
         alpha = solved.B @ data.z
         distance, degrees = float(data.z @ alpha), nu + len(data.z)
-        value = -float(np.log(solved.L.diagonal()).sum()) - 0.5 * degrees * math.log1p(distance / (nu - 2.0))
+        value = -solved.half_log_determinant - 0.5 * degrees * math.log1p(distance / (nu - 2.0))
         spread = degrees / (nu - 2.0 + distance)
         return _Slope(value, 0.5 * (solved.B - spread * np.outer(alpha, alpha)), 0.0)
 
     return score
 
 
+class _Objective:
+    """The score of `data` plus log priors as a function of theta (`d + 1`), and its gradient.
+
+    Its matrices are written to the same place at every evaluation: at 200 rows new pages took longer than what is computed.
+    """
+
+    def __init__(self, data: Data, kernel: str, score: Score) -> None:
+        n = len(data.z)
+        self._data, self._kernel, self._score = data, KERNELS[kernel], score
+        self._centred = data.X - 0.5  # halves the cancellation in the distances
+        self._squares = self._centred**2
+        self._A, self._B = np.empty((n, n), order="F"), np.empty((n, n), order="F")  # as LAPACK wants them
+        self._distance, *room = (np.empty((n, n)) for _ in range(5))
+        self._room = (room[0], room[1], room[2], room[3])
+
+    def __call__(self, theta: Array) -> tuple[float, Array]:
+        data, lengthscale, noise = self._data, np.exp(theta[:-1]), float(np.exp(theta[-1]))
+        gram, slope = self._kernel(self._distances(lengthscale), self._room)
+        targets, noises = pseudo_data(data.z, noise + data.own_noise, data.noise_inflation, data.target_shift)
+        half = self._inverted(gram, noises)
+        # the distances have served, and what is left of the kernel's steps
+        result = self._score(_Solved(gram, self._B, half, targets, self._distance), data, noise)
+        # dK/d log ell_k = h (x_k - x'_k)^2 / ell_k^2, summed against M without an n x n x d array
+        G, centred = result.M, self._centred
+        by_noise = result.noise_slope - noise * float(G.diagonal() @ data.noise_inflation)
+        G *= slope
+        spread = 2.0 * (G.sum(axis=1) @ self._squares - np.einsum("ik,ik->k", centred, G @ centred)) / lengthscale**2
+        prior, prior_gradient = log_prior(theta)
+        return result.value + prior, np.append(-spread, by_noise) + prior_gradient
+
+    def _distances(self, lengthscale: Array) -> Array:
+        """The squared scaled distances of the rows from each other (`n x n`)."""
+        scaled, product = self._centred / lengthscale, self._distance
+        np.matmul(scaled, scaled.copy().T, out=product)
+        lengths = np.einsum("ij,ij->i", scaled, scaled)
+        product *= -2.0
+        product += lengths[:, None]
+        product += lengths
+        return np.maximum(product, 0.0, out=product)
+
+    def _inverted(self, gram: Array, noises: Array) -> float:
+        """Write B, and give log |A| / 2."""
+        A = self._A
+        A[...] = gram
+        diagonal_of(A)[:] = 1.0 + noises
+        lower = cholesky(A, overwrite=True)
+        half = float(np.log(lower.diagonal()).sum())
+        inverse_from(lower, out=self._B)
+        return half
+
+
 def objective_and_gradient(theta: Array, data: Data, kernel: str, score: Score) -> tuple[float, Array]:
     """The score plus log priors, and its gradient (`d + 1`), at `theta` (`d + 1`)."""
-    lengthscale, noise = np.exp(theta[:-1]), float(np.exp(theta[-1]))
-    gram, slope = KERNELS[kernel](squared_distance(data.X, data.X, lengthscale))
-    targets, noises = pseudo_data(data.z, noise + data.own_noise, data.noise_inflation, data.target_shift)
-    A = gram.copy()
-    diagonal_of(A)[:] = 1.0 + noises
-    lower = cholesky(A)
-    result = score(_Solved(gram, lower, inverse_from(lower), targets), data, noise)
-    # dK/d log ell_k = h (x_k - x'_k)^2 / ell_k^2, summed against M without an n x n x d array
-    G = result.M
-    by_noise = result.noise_slope - noise * float(G.diagonal() @ data.noise_inflation)
-    G *= slope
-    centred = data.X - 0.5
-    spread = 2.0 * (G.sum(axis=1) @ centred**2 - np.einsum("ik,ik->k", centred, G @ centred)) / lengthscale**2
-    prior, prior_gradient = log_prior(theta)
-    return result.value + prior, np.append(-spread, by_noise) + prior_gradient
+    return _Objective(data, kernel, score)(theta)
 
 
 def log_prior(theta: Array) -> tuple[float, Array]:
@@ -214,11 +256,21 @@ class Fit:
     ok: bool
 
 
-def fit(data: Data, starts: list[Hyperparameters], kernel: str, score: Score, max_iterations: int = 50) -> Fit:
-    """The best of a bounded quasi-Newton ascent from each start; a failed fit keeps the first start and says so."""
-    best: Fit | None = None
+def fit(
+    data: Data,
+    starts: list[Hyperparameters],
+    kernel: str,
+    score: Score,
+    max_iterations: int = 50,
+    needed: float = -math.inf,
+) -> Fit:
+    """The best of a bounded quasi-Newton ascent from each start; a failed fit keeps the first start and says so.
+
+    A value below `needed` is of no use: an ascent is given up when it will not get there.
+    """
+    effort, best = Effort(max_iterations, gain=1e-7, slope=1e-4, needed=needed), None
     for start in starts:
-        attempt = _ascend(data, start, kernel, score, max_iterations)
+        attempt = _ascend(data, start, kernel, score, effort)
         if attempt and (best is None or attempt.value > best.value):
             best = attempt
     if best is None:
@@ -229,19 +281,29 @@ def fit(data: Data, starts: list[Hyperparameters], kernel: str, score: Score, ma
     return best
 
 
-def _ascend(data: Data, start: Hyperparameters, kernel: str, score: Score, max_iterations: int) -> Fit | None:
-    def negative(theta: Array) -> tuple[float, Array]:
-        try:
-            value, gradient = objective_and_gradient(theta, data, kernel, score)
-        except NotPositiveDefiniteError:
-            return 1e10, np.zeros_like(theta)
-        return -value, -gradient
+def _ascend(data: Data, start: Hyperparameters, kernel: str, score: Score, effort: Effort) -> Fit | None:
+    columns = (data.X, data.z, data.noise_inflation, data.target_shift, data.own_noise)
+    return _ascended(tuple(column.tobytes() for column in columns), start.theta.tobytes(), kernel, score, effort)
 
-    dim = data.X.shape[1]
-    bounds = [tuple(np.log(LENGTHSCALE_BOUNDS))] * dim + [tuple(np.log(NOISE_BOUNDS))]
-    theta = np.clip(start.theta, *np.array(bounds).T)
-    options = {"maxiter": max_iterations, "ftol": 1e-7, "gtol": 1e-4}
-    result = minimize(negative, theta, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    if not np.isfinite(result.fun) or result.fun >= 1e10:
-        return None
-    return Fit(Hyperparameters.from_theta(result.x), -float(result.fun), ok=True)
+
+@lru_cache(maxsize=REMEMBERED_FITS)
+def _ascended(data: tuple[bytes, ...], start: bytes, kernel: str, score: Score, effort: Effort) -> Fit | None:
+    """The way up of data given as bytes: whoever challenges, reconsiders and fits the same rows goes it once."""
+    (X, *columns), theta = (np.frombuffer(column) for column in data), np.frombuffer(start)
+    evaluate = _Objective(Data(X.reshape(-1, len(theta) - 1), *columns), kernel, score)
+
+    def objective(theta: Array) -> tuple[float, Array]:
+        try:
+            return evaluate(theta)
+        except NotPositiveDefiniteError:
+            return FAILED, np.zeros_like(theta)
+
+    theta, value = ascend(objective, theta, _bounds(len(theta) - 1), effort)
+    return Fit(Hyperparameters.from_theta(theta), value, ok=True) if FAILED < value < math.inf else None
+
+
+@cache
+def _bounds(dim: int) -> Box:
+    """The bounds of theta."""
+    low, high = np.log([*[LENGTHSCALE_BOUNDS] * dim, NOISE_BOUNDS]).T.copy()
+    return Box(low, high)

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Self
+from functools import cached_property, lru_cache
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,41 +23,53 @@ from scipy.linalg import lapack
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
-REMEMBERED_ROWS = 500
-"""Up to so many rows the last two factorisations are kept; more would take megabytes."""
+REMEMBERED_ROWS, GROWTH = 500, 64
+"""Up to so many rows the last two factorisations are kept; of more the first rows', and up to so many are added."""
 
-BLOCK, BLOCKED_ROWS = 32_768, 256
-"""Up to so many rows, points are evaluated so many kernel values at a time, which stay in the processor's cache and on pages that
-are there: half the time at 200 rows. A multiple of 16 points, so that the blocks change the last bit at most."""
+BLOCK, LEAST_BLOCK = 32_768, 128
+"""Points are evaluated so many kernel values at a time (but not fewer points than that), which stay in the processor's cache and
+on pages that are there: half the time at 200 rows. A multiple of 16 points, so that the blocks change the last bit at most."""
 
 
-def _rbf(s: Array) -> tuple[Array, Array]:
-    k = np.exp(-0.5 * s)
+Room = tuple[Array | None, Array | None, Array | None, Array | None]
+"""Where the steps of a kernel are written, each of the shape of its distances; None: to new arrays."""
+NEW_ROOM: Room = (None, None, None, None)
+
+
+def _rbf(s: Array, room: Room = NEW_ROOM) -> tuple[Array, Array]:
+    k = np.multiply(-0.5, s, out=room[0])
+    np.exp(k, out=k)
     return k, k
 
 
-def _matern52(s: Array) -> tuple[Array, Array]:
-    k, decay, polynomial = _matern52_parts(s)
-    h = (5.0 / 3.0) * polynomial
+def _matern52(s: Array, room: Room = NEW_ROOM) -> tuple[Array, Array]:
+    k, decay, polynomial = _matern52_parts(s, room)
+    h = np.multiply(5.0 / 3.0, polynomial, out=room[3])
     h *= decay
     return k, h
 
 
-def _matern52_parts(s: Array) -> tuple[Array, Array, Array]:
+def _matern52_parts(s: Array, room: Room = NEW_ROOM) -> tuple[Array, Array, Array]:
     """Kernel value, exp(-r) and 1 + r. In place where it can be: new pages for each step took four times as long as the steps."""
-    r = 5.0 * s
+    r = np.multiply(5.0, s, out=room[0])
     np.sqrt(r, out=r)
-    decay = np.negative(r)
+    decay = np.negative(r, out=room[1])
     np.exp(decay, out=decay)
     r += 1.0
-    k, far = decay * r, (5.0 / 3.0) * s
+    k, far = np.multiply(decay, r, out=room[2]), np.multiply(5.0 / 3.0, s, out=room[3])
     far *= decay
     k += far
     return k, decay, r
 
 
-KERNELS: dict[str, Callable[[Array], tuple[Array, Array]]] = {"rbf": _rbf, "matern52": _matern52}
-"""Kernels by name: from the squared scaled distance to the value and the radial slope."""
+class Kernel(Protocol):
+    """From the squared scaled distances to the value and the radial slope; the steps are written to `room`."""
+
+    def __call__(self, s: Array, room: Room = NEW_ROOM) -> tuple[Array, Array]: ...
+
+
+KERNELS: dict[str, Kernel] = {"rbf": _rbf, "matern52": _matern52}
+"""Kernels by name."""
 VALUES: dict[str, Callable[[Array], Array]] = {
     "rbf": lambda s: _rbf(s)[0],
     "matern52": lambda s: _matern52_parts(s)[0],
@@ -67,12 +79,21 @@ VALUES: dict[str, Callable[[Array], Array]] = {
 
 def squared_distance(left: Array, right: Array, lengthscale: Array) -> Array:
     """Squared scaled distances, shape `m x n`, of `left` (`m x d`) from `right` (`n x d`)."""
-    # the centre of the cube as origin halves the cancellation
-    scaled_left, scaled_right = (left - 0.5) / lengthscale, (right - 0.5) / lengthscale
-    product = scaled_left @ scaled_right.T
+    return _apart(left, lengthscale, *_scaled(right, lengthscale))
+
+
+def _scaled(points: Array, lengthscale: Array) -> tuple[Array, Array]:
+    """Scaled `points` (`m x d`) and their squared lengths (`m`), seen from the centre of the cube: half the cancellation."""
+    scaled = (points - 0.5) / lengthscale
+    return scaled, np.einsum("ij,ij->i", scaled, scaled)
+
+
+def _apart(left: Array, lengthscale: Array, right: Array, right_lengths: Array) -> Array:
+    scaled, lengths = _scaled(left, lengthscale)
+    product = scaled @ right.T
     product *= -2.0
-    product += np.einsum("ij,ij->i", scaled_left, scaled_left)[:, None]
-    product += np.einsum("ij,ij->i", scaled_right, scaled_right)
+    product += lengths[:, None]
+    product += right_lengths
     return np.maximum(product, 0.0, out=product)
 
 
@@ -80,18 +101,19 @@ class NotPositiveDefiniteError(ArithmeticError):
     """The kernel matrix could not be factorised."""
 
 
-def cholesky(matrix: Array) -> Array:
-    """Lower Cholesky factor of `matrix` (`n x n`)."""
-    factor, info = lapack.dpotrf(matrix, lower=True, clean=True)
+def cholesky(matrix: Array, *, overwrite: bool = False) -> Array:
+    """Lower Cholesky factor of `matrix` (`n x n`), in its place if told so and it is stored by columns."""
+    factor, info = lapack.dpotrf(matrix, lower=True, clean=True, overwrite_a=overwrite)
     if info:
         raise NotPositiveDefiniteError(f"Kernel matrix of size {len(matrix)} is not positive definite (row {info}).")
     return factor
 
 
-def inverse_from(factor: Array) -> Array:
-    """Inverse of the matrix (`n x n`) whose lower Cholesky factor is given."""
-    inverse, _ = lapack.dpotri(factor, lower=True)  # the upper triangle stays the factor's: zero
-    inverse += inverse.T
+def inverse_from(factor: Array, out: Array | None = None) -> Array:
+    """Inverse of the matrix (`n x n`) whose lower Cholesky factor is given; with `out` it is written there, over the factor."""
+    # the upper triangle stays the factor's: zero
+    half, _ = lapack.dpotri(factor, lower=True, overwrite_c=out is not None)
+    inverse = np.add(half, half.T, out=out, order="F")
     diagonal_of(inverse)[:] *= 0.5
     return inverse
 
@@ -101,8 +123,12 @@ def diagonal_of(matrix: Array) -> Array:
     return np.einsum("ii->i", matrix)
 
 
+Factorised = tuple[Array, Array]
+"""K and B (`n x n` both)."""
+
+
 @lru_cache(maxsize=2)
-def _kernel_and_inverse(kernel: str, lengthscale: bytes, X: bytes, noises: bytes) -> tuple[Array, Array]:
+def _factorised(kernel: str, lengthscale: bytes, X: bytes, noises: bytes) -> Factorised:
     """K and B of rows given as bytes. The anchor of a suggestion and its posterior are the same while nobody is suspected."""
     scales, variances = np.frombuffer(lengthscale), np.frombuffer(noises)
     rows = np.frombuffer(X).reshape(len(variances), -1)
@@ -110,6 +136,44 @@ def _kernel_and_inverse(kernel: str, lengthscale: bytes, X: bytes, noises: bytes
     noisy = gram.copy()
     diagonal_of(noisy)[:] = 1.0 + variances
     return gram, inverse_from(cholesky(noisy))
+
+
+_first_factorised = lru_cache(maxsize=3)(_factorised.__wrapped__)
+"""Of the first of many rows: for the anchor, its second opinion and the posterior. 24 MB each at a thousand rows."""
+
+
+def _many_factorised(kernel: str, lengthscale: Array, X: Array, noises: Array) -> Factorised:
+    """K and B of many rows: of the first of them once for as long as they stay, the others are added by the block form.
+
+    First are those of the least noise, a multiple of `GROWTH`: while no fit is due they are the same from one suggestion to the
+    next. Which they are depends on the rows alone, so that the last bit does not depend on what was asked before.
+    """
+    ordinary = noises == noises.min()
+    order = np.concatenate([np.flatnonzero(ordinary), np.flatnonzero(~ordinary)])
+    count = (int(ordinary.sum()) - 1) // GROWTH * GROWTH  # LAPACK takes no empty matrix: one is left
+    first, rest = order[:count], order[count:]
+    known = _first_factorised(kernel, lengthscale.tobytes(), X[first].tobytes(), noises[first].tobytes())
+    cross = VALUES[kernel](squared_distance(X[first], X[rest], lengthscale))
+    corner = VALUES[kernel](squared_distance(X[rest], X[rest], lengthscale))
+    noisy = corner.copy()
+    diagonal_of(noisy)[:] = 1.0 + noises[rest]
+    gram, inverse = _joined(known[0], cross, corner), _grown(known[1], cross, noisy)
+    if ordinary.all():
+        return gram, inverse
+    place = np.argsort(order)[:, None], np.argsort(order)
+    return gram[place], inverse[place]
+
+
+def _grown(inverse: Array, cross: Array, corner: Array) -> Array:
+    """The inverse of [[A, cross], [cross^T, corner]] from that of A: `n x n`, `n x m`, `m x m`."""
+    solved = inverse @ cross
+    schur = inverse_from(cholesky(corner - cross.T @ solved))
+    pulled = -solved @ schur
+    return _joined(inverse - pulled @ solved.T, pulled, schur)
+
+
+def _joined(first: Array, cross: Array, corner: Array) -> Array:
+    return np.block([[first, cross], [cross.T, corner]])
 
 
 @dataclass(frozen=True)
@@ -136,8 +200,10 @@ class GaussianPosterior:
         """The posterior given `targets` (`n`) at `X` (`n x d`) with noise variances `noises` (`n`)."""
         if not len(X):  # the prior, which LAPACK would not take
             return cls(X, lengthscale, kernel, noise, np.empty((0, 0)), np.empty(0))
-        find = _kernel_and_inverse if len(X) <= REMEMBERED_ROWS else _kernel_and_inverse.__wrapped__
-        gram, inverse = find(kernel, lengthscale.tobytes(), X.tobytes(), noises.tobytes())
+        if len(X) > REMEMBERED_ROWS:
+            gram, inverse = _many_factorised(kernel, lengthscale, X, noises)
+        else:
+            gram, inverse = _factorised(kernel, lengthscale.tobytes(), X.tobytes(), noises.tobytes())
         return cls(X, lengthscale, kernel, noise, inverse, inverse @ targets, gram=gram)
 
     def mean(self, points: Array) -> Array:
@@ -149,13 +215,21 @@ class GaussianPosterior:
         """K (`n x n`)."""
         return self._kernel(self.X) if self.gram is None else self.gram
 
+    @cached_property
+    def _rows(self) -> tuple[Array, Array]:
+        return _scaled(self.X, self.lengthscale)
+
+    def _distance(self, points: Array) -> Array:
+        """Squared scaled distances (`m x n`) of `points` (`m x d`) from the rows."""
+        return _apart(points, self.lengthscale, *self._rows)
+
     def _kernel(self, points: Array) -> Array:
-        return VALUES[self.kernel](squared_distance(points, self.X, self.lengthscale))
+        return VALUES[self.kernel](self._distance(points))
 
     def mean_and_variance(self, points: Array) -> tuple[Array, Array]:
         """Mean and variance of the latent objective, both of shape `m`, at `points` (`m x d`)."""
         mean, variance = np.empty(len(points)), np.empty(len(points))
-        step = BLOCK // len(self.X) // 16 * 16 if 0 < len(self.X) <= BLOCKED_ROWS else max(1, len(points))
+        step = max(LEAST_BLOCK, BLOCK // max(1, len(self.X)) // 16 * 16)
         for start in range(0, len(points), step):
             block = slice(start, start + step)
             k = self._kernel(points[block])
@@ -165,7 +239,7 @@ class GaussianPosterior:
 
     def differentiable(self, points: Array) -> Marginals:
         """Mean and deviation at `points` (`m x d`), with what their gradients are made of."""
-        k, h = KERNELS[self.kernel](squared_distance(points, self.X, self.lengthscale))
+        k, h = KERNELS[self.kernel](self._distance(points))
         solved = k @ self.inverse
         variance = np.maximum(1.0 - np.einsum("ij,ij->i", solved, k), 1e-12)
         return Marginals(k @ self.alpha, np.sqrt(self.covariance_scale * variance), self, points, h, solved)
@@ -181,10 +255,7 @@ class GaussianPosterior:
         cross = kernel(squared_distance(self.X, pending, self.lengthscale))
         gram = kernel(squared_distance(pending, pending, self.lengthscale))
         diagonal_of(gram)[:] = 1.0 + self.noise
-        solved = self.inverse @ cross
-        schur = inverse_from(cholesky(gram - cross.T @ solved))
-        corner = -solved @ schur
-        inverse = np.block([[self.inverse - corner @ solved.T, corner], [corner.T, schur]])
+        inverse = _grown(self.inverse, cross, gram)
         X, alpha = np.concatenate([self.X, pending]), np.concatenate([self.alpha, np.zeros(len(pending))])
         return type(self)(X, self.lengthscale, self.kernel, self.noise, inverse, alpha, self.covariance_scale)
 

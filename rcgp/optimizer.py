@@ -94,7 +94,7 @@ class Optimizer(Learner):
         shortlist = self._maximizer.shortlist(
             self._worth(posterior, state), np.random.default_rng([self.seed, 3, self.n, len(waiting)])
         )
-        lighter = self._maximizer.lighter()
+        lighter = self._maximizer.lighter
         while len(batch) < m:
             busy = np.concatenate([waiting, batch])
             x = lighter.best_of(

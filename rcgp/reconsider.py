@@ -50,10 +50,11 @@ def simplest_explanation(
         if spread < 0.5:
             break
         data = Data.trusted(X[rest], Scaling.of(z[rest]).to_scaled(z[rest]), own[rest] / spread**2)
-        alone = fit(data, [smooth], kernel, marginal_likelihood)
         with_all = replace(whole, noise=min(whole.noise / spread**2, NOISE_BOUNDS[1]))
         value, _ = objective_and_gradient(with_all.theta, data, kernel, marginal_likelihood)
-        gain = alone.value - value - LIE_PRICE * left_out
+        price = value + LIE_PRICE * left_out
+        alone = fit(data, [smooth], kernel, marginal_likelihood, needed=price + best)
+        gain = alone.value - price
         if gain > best and _is_simpler(alone.hyper, whole, spread):
             best, explanation = gain, (mask_of(rest, len(y)), alone.hyper)
     return explanation

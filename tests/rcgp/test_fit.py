@@ -15,6 +15,7 @@ from rcgp import PlateauIMQ, RobustGP
 from rcgp.fit import (
     Data,
     Hyperparameters,
+    _Objective,
     fit,
     leave_one_out_score,
     log_prior,
@@ -91,3 +92,23 @@ def test_a_failed_fit_keeps_the_last_good_parameters_and_says_so(caplog: pytest.
     assert not result.ok
     assert result.hyper is last
     assert "last good parameters stay" in caplog.text
+
+
+def test_what_was_fitted_a_moment_ago_is_not_fitted_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, start, calls = sample(3), Hyperparameters.default(2), list[int]()
+    evaluate = _Objective.__call__
+    monkeypatch.setattr(_Objective, "__call__", lambda self, theta: (calls.append(1), evaluate(self, theta))[1])
+    first = fit(data, [start], "matern52", marginal_likelihood)
+    once = len(calls)
+    assert once > 0
+    assert fit(replace(data, z=data.z.copy()), [start], "matern52", marginal_likelihood) == first
+    assert len(calls) == once
+    fit(replace(data, z=data.z + 1e-9), [start], "matern52", marginal_likelihood)
+    assert len(calls) > once
+
+
+def test_a_fit_that_cannot_reach_what_is_needed_is_given_up_and_one_that_can_is_not() -> None:
+    data, start = sample(4), [Hyperparameters.default(2)]
+    whole = fit(data, start, "matern52", marginal_likelihood)
+    assert fit(data, start, "matern52", marginal_likelihood, needed=whole.value - 0.01).value == whole.value
+    assert fit(data, start, "matern52", marginal_likelihood, needed=whole.value + 1e4).value < whole.value

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rcgp import gaussian
 from rcgp.gaussian import GaussianPosterior, NotPositiveDefiniteError, cholesky, leave_one_out
 from tests.rcgp.problems import random_posterior
 
@@ -43,3 +44,28 @@ def test_without_rows_it_is_the_prior() -> None:
 def test_a_matrix_without_a_root_is_refused_with_its_size() -> None:
     with pytest.raises(NotPositiveDefiniteError, match="size 2"):
         cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]))
+
+
+@pytest.mark.parametrize(("n", "suspects"), [(150, 0), (150, 3), (128, 0), (131, 3)])
+def test_many_rows_are_those_of_one_factorisation(n: int, suspects: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first rows' and the others added by the block form: the same posterior, whoever is suspected."""
+    monkeypatch.setattr(gaussian, "REMEMBERED_ROWS", 100)
+    rng = np.random.default_rng(suspects)
+    X, targets, noises = rng.random((n, 3)), rng.standard_normal(n), np.full(n, 0.01)
+    noises[rng.permutation(n)[:suspects]] = [1.0, 1e3, 1e60][:suspects]
+    points, lengthscale = rng.random((20, 3)), np.full(3, 0.6)
+    grown = GaussianPosterior.condition(X, targets, noises, lengthscale, "matern52", 0.01)
+    monkeypatch.setattr(gaussian, "REMEMBERED_ROWS", 500)
+    whole = GaussianPosterior.condition(X, targets, noises, lengthscale, "matern52", 0.01)
+    np.testing.assert_allclose(grown.gram, whole.gram, atol=1e-12)
+    for mine, expected in zip(grown.mean_and_variance(points), whole.mean_and_variance(points), strict=True):
+        np.testing.assert_allclose(mine, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_one_more_row_does_not_factorise_the_others_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gaussian, "REMEMBERED_ROWS", 100)
+    X, factorised = np.random.default_rng(5).random((160, 2)), list[int]()
+    monkeypatch.setattr(gaussian, "cholesky", lambda A, root=cholesky: (factorised.append(len(A)), root(A))[1])
+    for n in (140, 141, 142):
+        GaussianPosterior.condition(X[:n], X[:n, 0], np.full(n, 0.01), np.ones(2), "matern52", 0.01)
+    assert factorised == [128, 12, 13, 14]

@@ -278,7 +278,7 @@ def test_a_state_of_the_first_layout_is_still_read(stored: dict[str, Any]) -> No
     optimizer = make_optimizer(stored["algorithm"], 2, seed=7, n_initial=4, **stored["options"])
     optimizer.load_state_dict(stored["state"])
     assert optimizer.weights().tolist() == stored["weights"]
-    np.testing.assert_allclose(optimizer.ask(), stored["next"], atol=1e-6)
+    np.testing.assert_allclose(optimizer.ask(), stored["next"], atol=1e-4)  # as near as a maximum is looked for
     written = optimizer.state_dict()
     assert "judgement" not in written
     again = make_optimizer(stored["algorithm"], 2, seed=7, n_initial=4, **stored["options"])
