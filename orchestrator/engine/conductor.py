@@ -196,7 +196,9 @@ class Conductor:
         self._update()
         last, told = self._conclusion(), self.optimizer.n
         self.journal.append(
-            *([OptimizerSaved(STATE_LAYOUT, told, state_without_rows(self.optimizer))] if told else []),  # for who draws it
+            *(
+                [OptimizerSaved(STATE_LAYOUT, told, state_without_rows(self.optimizer))] if told else []
+            ),  # for who draws it
             StudyEnded(
                 recommended=last.recommended,
                 at=time.time(),
