@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-STATE_LAYOUT = 2
+STATE_LAYOUT = 3
 """Changes with what an optimizer's `state_dict` holds and with the default rules behind it: a state of another layout is not
 read but computed again."""
 SAVE_EVERY = 5
@@ -196,9 +196,7 @@ class Conductor:
         self._update()
         last, told = self._conclusion(), self.optimizer.n
         self.journal.append(
-            *(
-                [OptimizerSaved(STATE_LAYOUT, told, state_without_rows(self.optimizer))] if told else []
-            ),  # for who draws it
+            *([self._state()] if told else []),  # for who draws it
             StudyEnded(
                 recommended=last.recommended,
                 at=time.time(),
@@ -215,12 +213,12 @@ class Conductor:
 
     def _conclusion(self) -> Conclusion:
         """What the optimizer makes of all trials or, when its model fails, that the highest report is best."""
-        rows = {row.number: row for row in self._trials.rows if row.number is not None}
+        values = {row.number: row.y if row.finite else -math.inf for row in self._trials.rows if row.number is not None}
         try:
-            return conclude(self.optimizer, list(rows))
+            return conclude(self.optimizer, list(values))
         except Exception as error:
             log.warning("%s: no recommendation from the model (%s); the highest report instead.", self.study.key, error)
-            return Conclusion(max(rows, key=lambda number: rows[number].y if rows[number].finite else -math.inf))
+            return Conclusion(max(values, key=values.__getitem__))
 
     def _recommended(self, suggestion: Suggestion) -> int | None:
         """The trial to hand over now, where it is time to ask and the model has just worked."""
@@ -253,12 +251,12 @@ class Conductor:
     def _repetition(self) -> Suggestion | None:
         """The point of an earlier trial, where a person wants that one again or the answer is to be confirmed."""
         wanted = self._repeats.wanted()
-        confirms = self._repeats.confirms(self.total - self._trials.started)
-        if wanted is None and not confirms:
+        if wanted is None and not self._repeats.confirms(self.total - self._trials.started):
             return None
         self._update()  # as a suggestion does
-        rows, candidates = self._trials.rows, self._repeats.candidates
-        return confirmation(self._trials, candidates) if wanted is None else again(rows, wanted)
+        return (
+            confirmation(self._trials, self._repeats.candidates) if wanted is None else again(self._trials.rows, wanted)
+        )
 
     def _state_if_due(self) -> list[OptimizerSaved]:
         """What the optimizer concluded so far, when it is time to save it; what it was told is in the journal."""
@@ -266,7 +264,10 @@ class Conductor:
         if told - self._saved < max(SAVE_EVERY, told // 20):
             return []
         self._saved = told
-        return [OptimizerSaved(STATE_LAYOUT, told, state_without_rows(self.optimizer))]
+        return [self._state()]
+
+    def _state(self) -> OptimizerSaved:
+        return OptimizerSaved(STATE_LAYOUT, self.optimizer.n, state_without_rows(self.optimizer))
 
     def _changed_weights(self) -> dict[int, float]:
         """Weights that moved since they were last written, by trial."""
@@ -280,7 +281,6 @@ class Conductor:
         return changed
 
     def _give_up(self, trial: Try) -> None:
-        """The trial failed for good."""
         self._write(failed_observation(self.study, self.objective, trial, self._reports.get(trial.number)))
 
     def _write(self, observation: Observation) -> None:
