@@ -1,5 +1,6 @@
 """What a study's optimizer makes of all it was told: the trial it would hand over, and what it expects of each."""
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,6 +10,8 @@ import numpy as np
 
 if TYPE_CHECKING:
     from rcgp import Optimizer
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,15 @@ def conclude(optimizer: "Optimizer", numbers: Sequence[int]) -> Conclusion:
     deviations = dict(zip(numbers, posterior.std.tolist(), strict=False))
     mean, std = float(posterior.mean[best]), float(posterior.std[best])
     return Conclusion(numbers[best], mean, std, expected, deviations, _probability(optimizer))
+
+
+def conclude_or_highest(optimizer: "Optimizer", reports: Mapping[int, float], study: str) -> Conclusion:
+    """What the optimizer makes of all `reports`, by trial, or when its model fails, that the highest is best."""
+    try:
+        return conclude(optimizer, list(reports))
+    except Exception as error:
+        log.warning("%s: no recommendation from the model (%s); the highest report instead.", study, error)
+        return Conclusion(max(reports, key=lambda n: reports[n] if math.isfinite(reports[n]) else -math.inf))
 
 
 def _probability(optimizer: "Optimizer") -> float | None:

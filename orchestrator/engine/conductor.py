@@ -1,7 +1,6 @@
 """The conductor of a study: its optimizer, driven by its journal. Every event is written before the optimizer learns it."""
 
 import logging
-import math
 import time
 from collections.abc import Sequence
 from functools import partial
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from objectives import Objective
 from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_fallback, build_optimizer
-from orchestrator.engine.conclusion import Conclusion, conclude
+from orchestrator.engine.conclusion import Conclusion, conclude_or_highest
 from orchestrator.engine.events import (
     AdversaryReported,
     ConfirmationAsked,
@@ -212,13 +211,8 @@ class Conductor:
         self._ended = True
 
     def _conclusion(self) -> Conclusion:
-        """What the optimizer makes of all trials or, when its model fails, that the highest report is best."""
-        values = {row.number: row.y if row.finite else -math.inf for row in self._trials.rows if row.number is not None}
-        try:
-            return conclude(self.optimizer, list(values))
-        except Exception as error:
-            log.warning("%s: no recommendation from the model (%s); the highest report instead.", self.study.key, error)
-            return Conclusion(max(values, key=values.__getitem__))
+        told = {row.number: row.y for row in self._trials.rows if row.number is not None}
+        return conclude_or_highest(self.optimizer, told, self.study.key)
 
     def _recommended(self, suggestion: Suggestion) -> int | None:
         """The trial to hand over now, where it is time to ask and the model has just worked."""
