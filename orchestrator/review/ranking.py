@@ -69,6 +69,15 @@ def leaders(table: DataFrame) -> list[str]:
     return known.loc[unclear | _is_no_more(means, means.min(), means.max()), "algorithm"].tolist()
 
 
+def rightest(table: DataFrame) -> list[str]:
+    """The algorithms of one adversary's table that hand over the best: least recommended regret, ties included."""
+    if "recommended_regret_mean" not in table:
+        return []
+    known = table[table["recommended_regret_mean"].notna()]
+    means = known["recommended_regret_mean"]
+    return known.loc[_is_no_more(means, means.min(), means.max()), "algorithm"].tolist()
+
+
 def printable(table: DataFrame) -> DataFrame:
     """The regret table for people: mean ± standard error in one column, the adversary only where there are several."""
     shown = table[["adversary", "algorithm", "seeds", "trials"]].copy()

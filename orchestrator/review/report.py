@@ -22,7 +22,7 @@ from orchestrator.review.answer import Answer, Recommendation, best_of, conclude
 from orchestrator.review.evidence import Evidence, evidence_of
 from orchestrator.review.failures import failures_in
 from orchestrator.review.posterior import History, histories
-from orchestrator.review.ranking import BASELINE, figure, leaders, printable, regret_table
+from orchestrator.review.ranking import BASELINE, figure, leaders, printable, regret_table, rightest
 from orchestrator.review.regret import REGRETS, Bands, band_curves, trials_frame
 from orchestrator.review.reporters import records_of
 from orchestrator.review.tables import markdown, number
@@ -190,12 +190,12 @@ class Report:
         return " ".join(part for part in (self.answer.sentence(), in_words(self.reporters)) if part)
 
     def _asked(self) -> list[Study]:
-        """The studies whose recommendation counts: of a leader where the truth is known and all is done, else of the most
-        careful algorithm that ran. Random search believes every report, and is asked last."""
+        """The studies whose recommendation counts: of those that hand over the best where the truth is known and all is done,
+        else of the most careful algorithm that ran. Random search believes every report, and is asked last."""
         against, there = set(self.headline["adversary"]), set(self.frame["study"].unique())
         begun = [s for s in self.studies if s.key in there]
         begun = [s for s in begun if s.adversary.label in against] or begun
-        told = self.leaders if self._truth_is_known() and not self.state else []
+        told = rightest(self.headline) if self._truth_is_known() and not self.state else []
         leading = [s for s in begun if s.algorithm.label in told and s.algorithm.name in CAREFUL]
         first = min(leading or begun, key=lambda s: _place(s.algorithm.name))
         return [s for s in begun if s.algorithm == first.algorithm and s.adversary == first.adversary]

@@ -3,7 +3,7 @@
 import pytest
 from pandas import DataFrame, concat
 
-from orchestrator.review.ranking import compared, figure, leaders, printable, regret_table
+from orchestrator.review.ranking import compared, figure, leaders, printable, regret_table, rightest
 
 INITIAL = 9
 
@@ -100,3 +100,11 @@ def test_nothing_chosen_is_an_empty_table() -> None:
 )
 def test_figures_have_the_digits_that_mean_something(mean: float, sem: float, shown: str) -> None:
     assert figure(mean, sem) == shown
+
+
+def test_who_hands_over_the_best_need_not_be_who_regretted_least_on_the_way() -> None:
+    means = {"quick": (3.0, 12.8), "thorough": (9.0, 0.0), "lucky": (20.0, 0.0), "unknown": (5.0, float("nan"))}
+    rows = [(name, *both) for name, both in means.items()]
+    table = DataFrame(rows, columns=["algorithm", "cumulative_regret_mean", "recommended_regret_mean"])
+    assert rightest(table) == ["thorough", "lucky"]
+    assert rightest(table.drop(columns="recommended_regret_mean")) == []
