@@ -1,6 +1,6 @@
 """What a large campaign costs: time, memory and size of everything a person does with it, and how they grow.
 
-    python benchmarks/load.py [--fast] [--only trials studies model flight]
+    python benchmarks/load.py [--fast] [--only trials studies model flight] [--sizes SMALL LARGE]
 
 trials   one study of 5,000 and of 20,000 random trials
 studies  campaigns of 50 and of 200 studies of 20 random trials each
@@ -8,7 +8,7 @@ model    one study of 500 and of 2,000 trials of `a2-rcgp-ucb` on Branin
 flight   500 trials in flight, on workers that exist only on a clock (benchmarks/scale.py)
 
 Every command is a process of its own; seconds are by the clock, in brackets the processor's.
-Growth is the ratio of the times over the ratio of the sizes: 1 is linear, below 1 is better.
+Growth is the ratio of the processor's seconds over the ratio of the sizes: 1 is linear, below 1 is better.
 """
 
 import argparse
@@ -115,7 +115,7 @@ def section(small: Load, large: Load) -> None:
 def _growth(little: Cost | str, much: Cost | str, ratio: float) -> str:
     if isinstance(little, str) or isinstance(much, str):
         return ""
-    return f"{much.seconds / little.seconds / ratio:.2f}"
+    return f"{much.worked / little.worked / ratio:.2f}"
 
 
 def flight(workers: int, observations: int) -> None:
@@ -129,6 +129,7 @@ def main() -> None:
     """The sections that are asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fast", action="store_true", help="small sizes, to see that it works")
+    parser.add_argument("--sizes", nargs=2, type=int, metavar=("SMALL", "LARGE"), help="others than the usual two")
     parser.add_argument("--only", nargs="+", choices=[*SECTIONS, "flight"], default=[*SECTIONS, "flight"])
     given = parser.parse_args()
     for name in given.only:
@@ -136,7 +137,7 @@ def main() -> None:
             flight(*((50, 100) if given.fast else (500, 1_000)))
         else:
             build, sizes, small = SECTIONS[name]
-            section(*(build(size) for size in (small if given.fast else sizes)))
+            section(*(build(size) for size in given.sizes or (small if given.fast else sizes)))
 
 
 if __name__ == "__main__":

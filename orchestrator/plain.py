@@ -76,6 +76,11 @@ def from_plain(data: object) -> Any:
     raise ValueError(f"The saved space holds a {content}, which is no plain data: pass `param_space` when restoring.")
 
 
+def writable(text: str) -> str:
+    """The text as every file and table takes it: half a character, which is no UTF-8, as an escape."""
+    return text.encode(errors="backslashreplace").decode()
+
+
 def _type_name(value: object) -> str:
     """A name that does not change between sessions (a repr may hold an address)."""
     named = value if hasattr(value, "__qualname__") else type(value)

@@ -266,10 +266,8 @@ class Conductor:
     def _changed_weights(self) -> dict[int, float]:
         """Weights that moved since they were last written, by trial."""
         weights = self.optimizer.committed_weights()
-        if not self._weights and (weights == 1.0).all():  # who trusts everything has nothing to compare
-            return {}
-        told = [row.number for row in self._trials.rows[: len(weights)]]
-        now = {n: float(w) for n, w in zip(told, weights, strict=True) if n is not None}
+        told = self._trials.rows if self._weights or (weights != 1.0).any() else ()  # most have nothing to compare
+        now = {row.number: float(w) for row, w in zip(told, weights, strict=False) if row.number is not None}
         changed = {n: weight for n, weight in now.items() if self._weights.get(n, 1.0) != weight}
         self._weights |= changed
         return changed

@@ -21,6 +21,7 @@ from orchestrator.engine.process_state import restored
 from orchestrator.engine.progress import StoppedEarlyError, TrialProgress, measurement
 from orchestrator.engine.reporter import UNKNOWN, Reporter, here, simulated_reporter
 from orchestrator.engine.stopping import ladder_of
+from orchestrator.plain import writable
 
 REASON_LENGTH = 500
 
@@ -190,7 +191,7 @@ def reason(error: BaseException) -> str:
     """Type and message of an error in one short line, even of one whose message cannot be formed."""
     name = type(error).__name__
     try:
-        text = " ".join(str(error).split())
+        text = writable(" ".join(str(error).split()))
     except BaseException:
         text = "its message cannot be shown"
     return f"{name}: {text}"[:REASON_LENGTH] if text else name

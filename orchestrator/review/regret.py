@@ -13,6 +13,7 @@ from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.events import Event, TrialFailed, of_type
 from orchestrator.engine.history import events_of, is_fruitless, observations, recommendations, rulings
+from orchestrator.plain import writable
 from orchestrator.review.resource import columns_of, spent_so_far
 
 Array = NDArray[np.float64]
@@ -105,7 +106,7 @@ def study_frame(study: Study, events: Sequence[Event], objective: Objective) -> 
     """
     rows: list[dict[str, object]] = []
     asked, ruled = recommendations(events), rulings(events)
-    reasons = {e.number: e.reason for e in of_type(events, TrialFailed)}
+    reasons = {e.number: writable(e.reason) for e in of_type(events, TrialFailed)}
     for o in sorted(observations(events), key=lambda o: o.number):
         parameters = {f"param.{k}": v for k, v in objective.space.to_units(np.array(o.x)).items()}
         rows.append(

@@ -57,6 +57,7 @@ FAILING: dict[str, Callable[[Report], Any]] = {
     "raises GeneratorExit": lambda report: _raise(GeneratorExit()),
     "leaves by sys.exit": lambda report: sys.exit("enough"),
     "raises a BaseException": lambda report: _raise(OutsideError("from outside")),
+    "raises half a character": lambda report: _raise(ValueError("half \udc80")),
     "warns as errors": lambda report: _raise(UserWarning("[red]not[/red] markup\n\x1b[2J")),
 }
 HARMLESS: dict[str, Callable[[Report], Any]] = {

@@ -38,7 +38,7 @@ def live(episode: Episode, folder: Path) -> Survived:
     survived.deeds = check_ended(episode, folder, code, survived.acknowledged)
     check_views(folder)
     check_refusals(random.Random(episode.seed), episode.campaign, folder)
-    check_left_behind(folder)
+    check_left_behind(folder, killed=any(blow.sign == signal.SIGKILL for blow in episode.strikes))
     return survived
 
 

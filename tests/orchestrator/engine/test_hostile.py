@@ -19,6 +19,7 @@ REASONS = {
     "raises GeneratorExit": "GeneratorExit",
     "leaves by sys.exit": "SystemExit: enough",
     "raises a BaseException": "OutsideError: from outside",
+    "raises half a character": "ValueError: half \\udc80",
     "warns as errors": "UserWarning: [red]not[/red] markup \x1b[2J",
 }
 
