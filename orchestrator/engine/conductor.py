@@ -193,9 +193,9 @@ class Conductor:
         if not self.finished or self._ended:
             return
         self._update()
-        last, told = self._conclusion(), self.optimizer.n
+        last = self._conclusion()
         self.journal.append(
-            *([self._state()] if told else []),  # for who draws it
+            *self._state_if_due(ended=True),  # for who draws it
             StudyEnded(
                 recommended=last.recommended,
                 at=time.time(),
@@ -252,16 +252,13 @@ class Conductor:
             confirmation(self._trials, self._repeats.candidates) if wanted is None else again(self._trials.rows, wanted)
         )
 
-    def _state_if_due(self) -> list[OptimizerSaved]:
+    def _state_if_due(self, *, ended: bool = False) -> list[OptimizerSaved]:
         """What the optimizer concluded so far, when it is time to save it; what it was told is in the journal."""
         told = self.optimizer.n
-        if told - self._saved < max(SAVE_EVERY, told // 20):
+        if not told or (not ended and told - self._saved < max(SAVE_EVERY, told // 20)):
             return []
         self._saved = told
-        return [self._state()]
-
-    def _state(self) -> OptimizerSaved:
-        return OptimizerSaved(STATE_LAYOUT, self.optimizer.n, state_without_rows(self.optimizer))
+        return [OptimizerSaved(STATE_LAYOUT, told, state_without_rows(self.optimizer))]
 
     def _changed_weights(self) -> dict[int, float]:
         """Weights that moved since they were last written, by trial."""
