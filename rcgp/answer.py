@@ -124,9 +124,20 @@ class Answer:
         found = self.hypotheses(doubted)
         p = found.p
         convinced = (found.suspects > 1) & (p[:, 1] >= CONVINCED) & np.isfinite(value[doubted])
+        convinced &= (found.trusted > 0) & ~self.trusted[self._latest_at(doubted)]
         rows = doubted[convinced]
         value[rows] = p[convinced, 1] * self.z[rows] + p[convinced, 0] * value[rows]
         return value
+
+    def _latest_at(self, rows: Rows) -> Rows:
+        """The last row that was asked at the place of each (`m`).
+
+        Where nobody but suspects reports from a place, or the last who was asked there is believed, they may be lies that agree
+        with each other.
+        """
+        there = (self._correlation(rows, np.arange(len(self.z))) >= SAME_PLACE) & np.isfinite(self.z)
+        latest: Rows = len(self.z) - 1 - np.argmax(there[:, ::-1], axis=1)
+        return latest
 
     @property
     def index(self) -> int:

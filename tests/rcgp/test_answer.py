@@ -56,6 +56,25 @@ def test_an_answer_that_rests_on_one_report_says_so() -> None:
     assert found.unsupported
 
 
+def test_lies_that_agree_are_not_handed_over_where_the_truth_came_after_them() -> None:
+    first = [(0.98, -15.6), (0.44, -0.776), (0.25, -2.39), (0.67, 2.84), (0.52, -1.22)]
+    lies = [(0.0, 14.72), (0.0517, 14.72), (0.0229, 14.72)]
+    there = [(0.0, -3.04), (0.0, -2.86), (0.0, -1.05), (0.0, -1.09)]
+    elsewhere = [
+        (0.73, 5.73),
+        (0.1, -0.255),
+        (0.78, 5.34),
+        (0.75, 6.88),
+        (0.75, 5.86),
+        (0.75, 5.52),
+        (0.74, 4.49),
+        (0.77, 7.25),
+    ]
+    optimizer = told([*first, *lies, *there, *elsewhere])
+    assert {suspect.index for suspect in optimizer.suspects()} == {5, 6, 7}
+    assert optimizer.recommend() >= 12
+
+
 def test_before_there_is_a_model_the_highest_report_is_handed_over_without_a_probability() -> None:
     optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=5)
     with pytest.raises(ValueError, match="Nothing was told yet"):
