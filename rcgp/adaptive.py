@@ -127,7 +127,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         if self.recipe == "paper" or not self.ask_rivals:
             return
         told = Told.of(X, y, state.scaling, evidence)
-        agreement = Agreement(X, told.z, state.hyper, self.kernel, self.width, told.own_noise)
+        agreement = self._agreement(told, told.z, state.hyper)
         for honest in honest_by_rivals(state, agreement, told.vouched, self.budget):
             yield Rival.of(honest, agreement)
 
@@ -228,7 +228,8 @@ class AdaptiveSurrogate(RobustSurrogate):
         reports = Reports(told.X, told.z, told.own_noise, told.vouched)
         most = len(rows) // 3 if self.budget is None else self.budget
         start = hyper or Hyperparameters.default(X.shape[1])
-        verdict = challenged(reports, trusted[rows], start, self.kernel, most)
+        crowd = self._agreement(told, told.z, start).crowd(np.flatnonzero(~trusted[rows]), self.budget)
+        verdict = challenged(reports, trusted[rows], start, self.kernel, most, crowd)
         lies = mask_of(rows[~verdict.honest], len(y))
         if verdict.hyper is None:
             confirmed = lies & suspects & ~trusted
@@ -273,14 +274,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         held = trusted_rows(noise_inflation)
         concluded = within_budget(
             # doubted for who says it, or by an explanation of all: no matter of how many there may be
-            Agreement(
-                told.X,
-                np.where((records.bad | doubted) & ~held, np.nan, z),
-                hyper,
-                self.kernel,
-                self.width,
-                told.own_noise,
-            ),
+            self._agreement(told, np.where((records.bad | doubted) & ~held, np.nan, z), hyper),
             held,
             suspicion=np.abs(z - expected) / plateau.width,
             allowed=allowed,
@@ -288,6 +282,9 @@ class AdaptiveSurrogate(RobustSurrogate):
             vouched=told.vouched,
         )
         return noise_inflation, target_shift, concluded
+
+    def _agreement(self, told: Told, z: Array, hyper: Hyperparameters) -> Agreement:
+        return Agreement(told.X, z, hyper, self.kernel, self.width, told.own_noise)
 
     def _plateau(
         self, z: Array, expected: Array, latent: Array, noise: Array, known: Array, overconfidence: float = 1.0

@@ -49,17 +49,22 @@ def is_due(n: int, known: int) -> bool:
     return math.floor(INTERVALS * math.log(n)) > math.floor(INTERVALS * math.log(max(known, 1)))
 
 
-def challenged(reports: Reports, believed: Mask, start: Hyperparameters, kernel: str, most: int) -> Verdict:
+def challenged(
+    reports: Reports, believed: Mask, start: Hyperparameters, kernel: str, most: int, crowd: Mask | None = None
+) -> Verdict:
     """What is left of the explanation that the `believed` (`n`, boolean) tell the truth; their fit begins at `start`.
 
     If a challenger wins that calls some of them lies, it is the verdict. Otherwise those are honest whom the believed ones would
-    rather believe, one by one.
+    rather believe, one by one. A `crowd` of suspects (`n`, boolean) that agree with each other is believed all at once or not at
+    all: it may take another objective to fit any of them.
     """
     climb = Climb(reports, most, kernel)
     present = climb.fitted(Explanation(believed, start, -math.inf))
     found = [climb.from_smooth(believed), *climb.from_the_middle(REACHES)]
     least = LEAST_SPREAD * np.std(reports.z[believed], ddof=1)
     able = [e for e in found if _calls_lies(e, believed) and np.std(reports.z[e.honest], ddof=1) >= least]
+    if crowd is not None:
+        able.append(climb.fitted(Explanation(believed | crowd, start, -math.inf)))
     best = max(able, key=lambda e: e.score, default=present)
     if best.score > present.score + PRICE:
         return Verdict(best.honest, best.hyper)

@@ -53,3 +53,14 @@ def test_the_fewer_that_contradict_those_believed_again_are_suspects() -> None:
     agreement = Agreement(X, z, Hyperparameters(np.array([0.1]), 0.01), "rbf", 3.0, np.zeros(len(X)))
     trusted = within_budget(agreement, TRUSTED, np.abs(z), 2, (-3.0, 3.0), np.zeros(13, dtype=bool))
     np.testing.assert_array_equal(np.flatnonzero(~trusted), [7])
+
+
+def test_a_crowd_is_more_than_twice_the_usual_number_of_lies() -> None:
+    """The usual number among twenty rows is three."""
+    for size, crowded in ((6, False), (7, True)):
+        X = np.append(np.linspace(0.0, 0.6, 20 - size), np.full(size, 0.9))[:, None]
+        z = np.append(np.zeros(20 - size), np.full(size, 5.0))
+        agreement = Agreement(X, z, Hyperparameters(np.array([0.1]), 0.01), "rbf", 3.0, np.zeros(20))
+        crowd = agreement.crowd(np.arange(20 - size, 20), None)
+        assert (crowd is not None) == crowded
+        assert crowd is None or crowd.tolist() == [False] * (20 - size) + [True] * size

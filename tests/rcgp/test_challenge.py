@@ -56,6 +56,21 @@ def test_a_suspect_is_confirmed_or_released_by_the_rows_that_are_believed() -> N
     assert found.honest.tolist() == (~lied).tolist()
 
 
+def test_a_crowd_of_suspects_that_only_another_objective_fits_is_believed_all_at_once() -> None:
+    """A plain along the second coordinate, as far as it was seen, and a cliff where it was not."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.random((40, 2)) * [1.0, 0.5], [0.5, 0.8] + 0.01 * rng.random((14, 2))])
+    y = np.sin(6.0 * X[:, 0]) - 6.0 * (X[:, 1] > 0.6) + 0.02 * rng.standard_normal(54)
+    reports, believed = Reports.plain(X, (y - y[:40].mean()) / y[:40].std()), np.arange(54) < 40
+    plain = Hyperparameters(np.array([0.3, 5.0]), 0.001)
+    alone = challenged(reports, believed, plain, "matern52", 20)
+    assert not alone.honest[40:].any(), "one by one nobody is believed"
+    together = challenged(reports, believed, plain, "matern52", 20, ~believed)
+    assert together.honest.all()
+    assert together.hyper is not None
+    assert together.hyper.lengthscale[1] < 2.0
+
+
 def test_a_challenge_is_due_at_the_same_rows_however_many_arrive_at_a_time() -> None:
     one_by_one = [n for n in range(2, 151) if is_due(n, n - 1)]
     assert all(is_due(n + 3, n - 1) for n in one_by_one)
