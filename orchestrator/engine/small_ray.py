@@ -24,5 +24,5 @@ def without_onlookers() -> Iterator[None]:
         node.Node = whole
 
 
-def _nothing(self: object, **options: object) -> None:
+def _nothing(self: object, *args: object, **options: object) -> None:
     """Nobody is there to look."""
