@@ -32,6 +32,10 @@ TOGETHER, FINALISTS = 8, 2
 two thirds of the evaluations of 60 iterations with all in six and ten dimensions, most of them of two points in place of six, and
 missed about as little of the maximum: 1e-6 deviations in the mean."""
 
+MANY_DIMENSIONS, CLOSER = 10, 1e-9
+"""In more dimensions all climbers go to the top, until a gain is as small as that: in twenty the short way saved GP-UCB a seventh
+of its time and cost it a fifth of its regret (log ratio 0.19 ± 0.08, 12 searches)."""
+
 WALKERS, STEPS = 4, 20
 """So many of the best points that can be tried walk on, so many moves at most."""
 
@@ -177,6 +181,8 @@ class Maximizer:
 
     def _refine(self, starts: Array, acquisition: Acquisition) -> Array:
         """Where the `starts` (`r x d`) climb to: all of them some way, and the best of them, once more, to the top."""
+        if starts.shape[1] > MANY_DIMENSIONS:
+            return _climbed(starts, acquisition, Effort(self.max_iterations, CLOSER, CLOSE))
         if len(starts) <= FINALISTS:
             return _climbed(starts, acquisition, Effort(self.max_iterations, CLOSE, CLOSE))
         some_way = _climbed(starts, acquisition, Effort(TOGETHER, CLOSE, CLOSE))
