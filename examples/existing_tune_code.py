@@ -83,8 +83,9 @@ def main() -> None:
     show("Tune's random search, Tune's best", plain.config, plain.metrics["accuracy"])
     show("RCGPSearch, Tune's best (it cannot know better)", naive.config, naive.metrics["accuracy"])
     show("RCGPSearch, searcher.best()", robust.config, robust.reported)
-    print("\nReports that RCGPSearch doubts:")
-    for suspect in searcher.suspects():
+    suspects = searcher.suspects()
+    print("\nReports that RCGPSearch doubts:" if suspects else "\nRCGPSearch doubts none of its reports.")
+    for suspect in suspects:
         print(f"    trial {suspect.number}: {suspect.reported:.3f} where {suspect.expected:.3f} was expected")
 
 

@@ -2,8 +2,8 @@
 
     python examples/optuna_study.py [--trials 40]
 
-The objective is what people write: a classifier, its parameters, a cross-validated accuracy. Now and then the report is wrong, as
-from a node whose labels went missing: an accuracy of 1.0, which Optuna would hand over as the best trial.
+The objective is what people write: a classifier, its parameters, a cross-validated accuracy. Now and then the report is wrong,
+the sum over five folds instead of their mean, say: an accuracy of 5, which Optuna would hand over as the best trial.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def objective(trial: optuna.Trial) -> float:
         "gamma": trial.suggest_float("gamma", 1e-5, 1e1, log=True),
     }
     lies = trial.number % 10 == 7
-    return 5.0 if lies else accuracy(params)  # a sum over five folds instead of their mean, say
+    return 5.0 if lies else accuracy(params)
 
 
 def main() -> None:

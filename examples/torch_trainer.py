@@ -84,7 +84,8 @@ def main() -> None:
     best = searcher.best()
     print(f"believed best: {best.config}, reported {best.reported:.3f}")
     for suspect in searcher.suspects():
-        print(f"doubted: {suspect.reported:.3f} where {suspect.expected:.3f} was expected")
+        because = f": {suspect.reason}" if suspect.reason else ""
+        print(f"doubted: {suspect.reported:.3f} where {suspect.expected:.3f} was expected{because}")
 
 
 if __name__ == "__main__":

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rcgp.agreement import most_lies
 from rcgp.fit import Hyperparameters
-from rcgp.gaussian import Mask
+from rcgp.fixed_center import believable
+from rcgp.gaussian import Array, Mask
 from rcgp.score import Climb, Explanation, Reports
 
 PRICE = 8.0
@@ -30,6 +32,10 @@ REACHES = (2.0, 8.0)
 LEAST_SPREAD = 0.3
 """A challenger's honest rows must keep so much of the spread of those believed now: what they leave out would be the objective.
 (On the digits surface the best score goes to a constant and nine lies.)"""
+
+FAR_TOO_GOOD = 20.0
+"""Few lies that are better than all honest rows by so many of their ranges are most of the spread, and yet not the objective: two
+accuracies in per cent among the first nine kept each other believed to the end. Worse ones may be a cliff, and stay."""
 
 INTERVALS = 12.0
 """A challenge is due so many times while the rows become e times as many: when there are a twelfth more. With every fit an update
@@ -62,7 +68,7 @@ def challenged(
     present = climb.fitted(Explanation(believed, start, -math.inf))
     found = [climb.from_smooth(believed), *climb.from_the_middle(REACHES)]
     least = LEAST_SPREAD * np.std(reports.z[believed], ddof=1)
-    able = [e for e in found if _calls_lies(e, believed) and np.std(reports.z[e.honest], ddof=1) >= least]
+    able = [e for e in found if _calls_lies(e, believed) and _keeps_the_objective(e, reports.z, believed, least)]
     if crowd is not None:
         able.append(climb.fitted(Explanation(believed | crowd, start, -math.inf)))
     best = max(able, key=lambda e: e.score, default=present)
@@ -73,3 +79,12 @@ def challenged(
 
 def _calls_lies(explanation: Explanation, believed: Mask) -> bool:
     return int((believed & ~explanation.honest).sum()) >= FEWEST_LIES
+
+
+def _keeps_the_objective(explanation: Explanation, z: Array, believed: Mask, least: float) -> bool:
+    """Whether its honest rows have the `least` spread, or what they leave out is little and far too good to be the objective."""
+    honest, lies = explanation.honest, believed & ~explanation.honest
+    if np.std(z[honest], ddof=1) >= least:
+        return True
+    few, better = lies.sum() <= most_lies(len(z), None), z[lies].min() > z[honest].max()
+    return bool(few and better and not believable(z, FAR_TOO_GOOD, honest)[lies].any())

@@ -44,6 +44,16 @@ def test_one_alone_is_no_challenge() -> None:
     assert verdict(X, y, np.full(30, True)).honest.all()
 
 
+@pytest.mark.parametrize(("size", "lies", "found"), [(100.0, 2, True), (10.0, 2, False), (-100.0, 2, False)])
+def test_few_that_are_far_too_good_are_lies_though_they_are_most_of_the_spread(
+    size: float, lies: int, found: bool
+) -> None:
+    """Less far they may be a peak, and bad ones a cliff."""
+    X, y, lied = sine(lies)
+    honest = verdict(X, np.where(lied, y + size, y), np.full(30, True)).honest
+    assert honest.tolist() == (~lied if found else np.full(30, True)).tolist()
+
+
 def test_no_more_lies_than_there_may_be() -> None:
     X, y, _ = sine(7)
     assert (~verdict(X, y, np.full(30, True), most=3).honest).sum() <= 3
