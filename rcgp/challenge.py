@@ -67,7 +67,7 @@ def challenged(
     climb = Climb(reports, most, kernel)
     present = climb.fitted(Explanation(believed, start, -math.inf))
     found = [climb.from_smooth(believed), *climb.from_the_middle(REACHES)]
-    least = LEAST_SPREAD * np.std(reports.z[believed], ddof=1)
+    least = LEAST_SPREAD * float(np.std(reports.z[believed], ddof=1))
     able = [e for e in found if _calls_lies(e, believed) and _keeps_the_objective(e, reports.z, believed, least)]
     if crowd is not None:
         able.append(climb.fitted(Explanation(believed | crowd, start, -math.inf)))
