@@ -268,7 +268,8 @@ class Answer:
         a, b = SHARE_PRIOR
         lies, n = int((~self.trusted & np.isfinite(self.z)).sum()), int(np.isfinite(self.z).sum())
         spread = variance + self.posterior.noise
-        density = log_student((value - mean) ** 2 / spread) - 0.5 * np.log(spread)
+        with np.errstate(over="ignore"):  # beyond 1e154: as unlikely as can be
+            density = log_student((value - mean) ** 2 / spread) - 0.5 * np.log(spread)
         odds = math.log((b + n - lies) / (a + lies))
         return np.where(reports > 0, reports * odds + density - log_lie(value), -np.inf)
 
