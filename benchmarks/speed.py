@@ -6,6 +6,7 @@ Seconds are the processor's, so that others who use the machine lengthen all of 
     python benchmarks/speed.py --sizes 20 100  # fewer observations
     python benchmarks/speed.py --quality       # is the maximum found? against 100 times the search, 15 minutes
     python benchmarks/speed.py --pending       # many suggestions in a row, none of them answered yet
+    python benchmarks/speed.py --curves        # three rows a trial, with and without trials that were stopped
 
 Ours is `a2-rcgp-ucb` with its defaults, warm: `n` observations are known, then `--asks` more arrive one by one, and the mean
 time of tell and ask counts. The peers are used as people use them: BoTorch fits a fresh `SingleTaskGP` and maximises
@@ -190,6 +191,40 @@ def print_pending(sizes: list[int], dims: list[int]) -> None:
             print(f"| {n} | {dim} | " + " | ".join(cells) + " |", flush=True)
 
 
+RUNGS = (1 / 9, 1 / 3, 1.0)
+"""Shares of the budget at which trials of `--curves` report."""
+
+
+def with_curves(data: Data, asks: int, stopped: float) -> float:
+    """Seconds of one more trial of three reports and a suggestion, where that share of the trials was stopped before its last."""
+    X, y = data
+    optimizer, rng = make_optimizer("a2-rcgp-ucb", X.shape[1], seed=0, n_initial=5), np.random.default_rng(0)
+    started = 0.0
+    for number, (x, value) in enumerate(zip(X, y, strict=True)):
+        reports = [(share, float(value * share**0.3)) for share in RUNGS[: 1 if rng.random() < stopped else 3]]
+        optimizer.tell(x, reports[-1][1], resource=reports[-1][0], curve=reports[:-1])
+        if number + 1 == len(X) - asks:
+            optimizer.ask()
+            started = time.process_time()
+        elif started or number % 20 == 19:
+            optimizer.ask()
+    return (time.process_time() - started) / asks
+
+
+def print_curves(sizes: list[int], dims: list[int], asks: int) -> None:
+    shares = (0.0, 0.1, 0.7)
+    with_curves(sample(40, 2), 5, 0.5)  # warm up
+    print("| trials | d | one row a trial, s | " + " | ".join(f"{s:.0%} stopped, s | ratio" for s in shares) + " |")
+    print("|---" * (3 + 2 * len(shares)) + "|")
+    for n in sizes:
+        for dim in dims:
+            data = sample(n, dim)
+            plain = ours(data, min(asks, n // 2))
+            seconds = [with_curves(data, min(asks, n // 2), share) for share in shares]
+            cells = " | ".join(f"{s:.4f} | {s / plain:.2f}" for s in seconds)
+            print(f"| {n} | {dim} | {plain:.4f} | {cells} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[20, 100, 300, 1000])
@@ -199,8 +234,11 @@ def main() -> None:
     table = parser.add_mutually_exclusive_group()
     table.add_argument("--quality", action="store_true", help="how good the maximum of the bound is")
     table.add_argument("--pending", action="store_true", help="what suggestions in a row cost")
+    table.add_argument("--curves", action="store_true", help="what trials that report three times cost")
     args = parser.parse_args()
-    if args.quality:
+    if args.curves:
+        print_curves(args.sizes, args.dims or [1, 6, 36], args.asks)
+    elif args.quality:
         print_quality(args.dims or [1, 2, 6, 36], args.cases)
     elif args.pending:
         print_pending(args.sizes, args.dims or [1, 6, 36])

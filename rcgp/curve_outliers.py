@@ -51,7 +51,9 @@ def _neighbours(inputs: Array) -> tuple[Rows, Array]:
     """The neighbours of every row of `inputs` (`n x d`), nearest first, and how much each of them counts (`n x k` both)."""
     distance = cdist(inputs, inputs)
     apart = distance + np.diag(np.full(len(inputs), np.inf))
-    order = np.argsort(apart, axis=1, kind="stable")[:, : min(NEIGHBOURS, len(inputs) - 1)]
+    count = min(NEIGHBOURS, len(inputs) - 1)
+    some = np.sort(np.argpartition(apart, count - 1, axis=1)[:, :count], axis=1)
+    order = np.take_along_axis(some, np.argsort(np.take_along_axis(apart, some, axis=1), axis=1, kind="stable"), axis=1)
     apart = np.take_along_axis(apart, order, axis=1)
     scale = np.maximum(apart[:, NEAR - 1], LEAST_NEAR)
     crowd = _nearness(SAME_PLACE * distance[order[:, :, None], order[:, None, :]] / scale[:, None, None]).sum(axis=2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -40,6 +41,7 @@ class Curve:
         """Whether there is nothing but the end."""
         return len(self.resource) == 1 and self.resource[0] >= 1.0 - SAME_LEVEL
 
+    @cached_property
     def at_levels(self) -> Array:
         """Values at `LEVELS`, NaN where the curve does not reach or says nothing finite."""
         r, y = np.array(self.resource), np.array(self.value)
@@ -69,7 +71,7 @@ class Curves:
         """Where every trial ends (`n`), and its evidence with the errors of that."""
         if self._model is None or self.plain:
             return y, evidence
-        levels = np.stack([curve.at_levels() for curve in self._rows])
+        levels = np.stack([curve.at_levels for curve in self._rows])
         reached = np.array([curve.resource[-1] for curve in self._rows])
         self._seen = self._model.complete(
             X, levels, reached, y, None if self._committed is None else self._committed.steps
@@ -82,8 +84,8 @@ class Curves:
         if self._seen is None:
             return curve.value[-1], math.inf
         n = len(self._seen.y)
-        levels = np.stack([row.at_levels() for row in self._rows[:n]])
-        rises = self._model.learned(X[:n], levels, y[:n], curve.resource[-1], self._seen.steps, more=False)
+        levels = np.stack([row.at_levels for row in self._rows[:n]])
+        rises = self._model.known(X[:n], levels, y[:n], curve.resource[-1], self._seen.steps)
         reached, value = np.array(curve.resource[-1:]), np.array(curve.value[-1:])
         end, variance = self._model.continued(x[None], reached, value, rises)
         return float(end[0]), math.sqrt(variance[0])

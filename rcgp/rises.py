@@ -109,34 +109,48 @@ class RiseModel:
 
     def complete(self, X: Array, levels: Array, reached: Array, y: Array, previous: Steps | None) -> Completed:
         """Trials at `X` (`n x d`) with values at the `levels` (`n x k`), which stand at `y` with a share `reached` (`n` each)."""
-        rises = self.learned(X, levels, y, reached.min(initial=1.0), previous or {}, more=True)
+        rises = self._seen(X, levels, y, reached.min(initial=1.0), previous or {})
         doubts = self._doubts(levels, rises.steps)
         reached, y = np.where(doubts.by > 0, LEVELS[doubts.by], reached), np.where(doubts.by > 0, doubts.value, y)
+        rises = self._learned(rises, reached.min(initial=1.0))
         ends, variance = self.continued(X, reached, y, rises)
         steps = {k: rise.state for k, rise in enumerate(rises.steps) if rise.state is not None}
         return Completed(ends, np.sqrt(variance + doubts.error**2), doubts.support, doubts.jump, steps)
 
-    def learned(self, X: Array, levels: Array, y: Array, lowest: float, known: Steps, *, more: bool) -> Rises:
+    def known(self, X: Array, levels: Array, y: Array, lowest: float, known: Steps) -> Rises:
         """The rises of trials at `X` (`n x d`) with values at `levels` (`n x k`), `y` at last, from the `lowest` share upwards.
 
-        Steps are as `known`, or know what is new if `more`. Two below the lowest stand witness.
+        Steps are as `known`, learned only where nobody was on the way at them before.
         """
-        place, count = Place.of(y), int((lowest * (1 + SAME_LEVEL) < LEVELS).sum()) + 2
-        steps = range(min(count, len(LEVELS) - 1))
-        return Rises([self._rise(k, X, levels, place, known.get(k), more or k not in known) for k in steps], place)
+        return self._learned(self._seen(X, levels, y, lowest, known), lowest, anew=False)
 
-    def _rise(self, k: int, X: Array, levels: Array, place: Place, known: SurrogateState | None, more: bool) -> _Rise:
-        """The rows of the step from level k + 1 to level k, and what is learned from them."""
+    def _seen(self, X: Array, levels: Array, y: Array, lowest: float, known: Steps) -> Rises:
+        """What trials showed of every step from the `lowest` share upwards; two below it stand witness."""
+        place, count = Place.of(y), _steps_from(lowest) + 2
+        steps = range(min(count, len(LEVELS) - 1))
+        return Rises([self._step(k, X, levels, place, known.get(k)) for k in steps], place)
+
+    def _step(self, k: int, X: Array, levels: Array, place: Place, known: SurrogateState | None) -> _Rise:
+        """The rows of the step from level k + 1 to level k."""
         rise = levels[:, k] - levels[:, k + 1]
         rows = np.flatnonzero(np.isfinite(rise))
         inputs = np.column_stack([X[rows], place(levels[rows, k + 1])])
         weight, residual = outlier_weights(inputs, rise[rows])
-        state = None if known is None else known.afresh()
-        if more and len(rows) >= self.fewest:
-            # a rise that is out of line is no surer than it is far out
-            evidence = replace(Evidence.none(len(rows)), error=np.where(weight < SUSPECT_WEIGHT, np.abs(residual), 0.0))
-            state = self.surrogate.update(inputs, rise[rows], state, evidence)
-        return _Rise(rows, inputs, rise[rows], state, weight, residual)
+        return _Rise(rows, inputs, rise[rows], None if known is None else known.afresh(), weight, residual)
+
+    def _learned(self, rises: Rises, lowest: float, *, anew: bool = True) -> Rises:
+        """With surrogates of the steps that somebody at the `lowest` share has yet to take: nobody asks the others."""
+        count = _steps_from(lowest)
+        taken = [self._fitted(rise) if anew or rise.state is None else rise for rise in rises.steps[:count]]
+        return replace(rises, steps=[*taken, *rises.steps[count:]])
+
+    def _fitted(self, rise: _Rise) -> _Rise:
+        if len(rise.rows) < self.fewest:
+            return rise
+        # a rise that is out of line is no surer than it is far out
+        error = np.where(rise.weight < SUSPECT_WEIGHT, np.abs(rise.residual), 0.0)
+        evidence = replace(Evidence.none(len(rise.rows)), error=error)
+        return replace(rise, state=self.surrogate.update(rise.inputs, rise.rise, rise.state, evidence))
 
     def _doubts(self, levels: Array, rises: Sequence[_Rise]) -> _Doubts:
         """What curves say of the last reports: a step that is doubted, after one that is not, is a last report that lies."""
@@ -165,6 +179,11 @@ class RiseModel:
             variance[left] += (np.abs(covariance) * np.sqrt(np.outer(share, share))).sum(axis=1) + share * noise
             reached[left] = LEVELS[k]
         return y, variance
+
+
+def _steps_from(share: float) -> int:
+    """How many steps a trial has yet to take that stands at this share of the budget."""
+    return int((share * (1 + SAME_LEVEL) < LEVELS).sum())
 
 
 @dataclass

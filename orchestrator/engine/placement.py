@@ -29,8 +29,9 @@ def bundle(study: Study, config: Fields) -> PlacementGroupFactory:
 
 
 def avoidable(study: Study, ran_on: Sequence[str]) -> list[str]:
-    """The nodes that a trial can avoid: those where it ran before, while another could run it."""
-    return list(ran_on) if ran_on and _another(study, ran_on) else []
+    """The nodes that a trial can avoid: as many of those where it ran before as leave another that could run it."""
+    first = (list(ran_on[:count]) for count in range(len(ran_on), 0, -1))
+    return next((nodes for nodes in first if _another(study, nodes)), [])
 
 
 def _another(study: Study, avoided: Sequence[str]) -> bool:

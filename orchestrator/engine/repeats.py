@@ -35,7 +35,10 @@ class Repeats:
         """Trials beyond those of the study's own plan."""
         self._again: list[int] = []
         self._heard: set[str] = set()
-        self._nodes: dict[int, set[str]] = {}
+        self._first: dict[int, int] = {}
+        self._nodes: dict[int, list[str]] = {}
+        """Where a point ran, in the order in which it is best not asked again there."""
+        self._node_of: dict[int, str] = {}
 
     def heard(self, request: Request) -> bool:
         """Whether the study knows of it."""
@@ -49,11 +52,20 @@ class Repeats:
             self._confirmations, self.candidates = self._confirmations + request.trials, request.candidates
         elif request.ruling == "again":
             self._again.append(request.number)
+            self._avoid_first(request.number)
+
+    def _avoid_first(self, number: int) -> None:
+        """Whoever reported what a person doubts is the last to be asked about it."""
+        nodes, doubted = self._nodes.get(self._first.get(number, number), []), self._node_of.get(number)
+        if doubted in nodes:
+            nodes.remove(doubted)
+            nodes.insert(0, doubted)
 
     def settle(self, replicate_of: int | None) -> None:
-        """A repetition of that trial was started."""
-        if replicate_of in self._again:
-            self._again.remove(replicate_of)
+        """A repetition of that trial was started; who wanted it may have named a later run of the same point."""
+        met = next((number for number in self._again if self._first.get(number, number) == replicate_of), None)
+        if met is not None:
+            self._again.remove(met)
 
     def wanted(self) -> int | None:
         """The trial that a person wants repeated next."""
@@ -66,9 +78,11 @@ class Repeats:
     def note(self, observation: Observation) -> None:
         """Remember where a trial ran."""
         first = observation.number if observation.replicate_of is None else observation.replicate_of
-        self._nodes.setdefault(first, set()).add(observation.node)
+        nodes = self._nodes.setdefault(first, [])
+        self._first[observation.number], self._node_of[observation.number] = first, observation.node
+        if observation.node and observation.node not in nodes:
+            nodes.append(observation.node)
 
     def ran_on(self, first: int | None) -> tuple[str, ...]:
-        """The nodes where a trial and its repetitions ran."""
-        known = set() if first is None else self._nodes.get(first, set())
-        return tuple(sorted(known - {""}))
+        """The nodes where a trial and its repetitions ran, the one to avoid most first."""
+        return () if first is None else tuple(self._nodes.get(first, ()))

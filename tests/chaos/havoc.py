@@ -1,5 +1,6 @@
 """An objective that breaks at chosen points and notes when it did; used by import path."""
 
+import math
 import os
 import resource
 import time
@@ -45,7 +46,7 @@ class Havoc(Faulty):
 
 @dataclass(frozen=True, kw_only=True)
 class Liar(ObjectiveBase):
-    """A hill between -1 and 0; a machine whose environment says LYING adds one of the `lies` to a share of its reports."""
+    """A hill between -1 and 0; a machine whose environment says LYING adds one of the `lies` to that share of its reports."""
 
     name: ClassVar[str] = "liar"
     folder: str
@@ -57,13 +58,13 @@ class Liar(ObjectiveBase):
         return Space((Parameter("x", 0.0, 1.0), Parameter("z", 0.0, 1.0)))
 
     def evaluate(self, x: Any, rng: np.random.Generator, report: Any = None) -> float:
-        self._take_turns()
-        chance, lie = rng.random(), float(rng.choice(self.lies))
-        lie = lie if chance < self.share and os.environ.get("LYING") else 0.0
+        turn = self._take_turn()
+        due = math.floor(turn * self.share) > math.floor((turn - 1) * self.share)  # by turns: chance would be flaky
+        lie = float(rng.choice(self.lies)) if due and os.environ.get("LYING") else 0.0
         return float(-np.sum((np.asarray(x) - (0.3, 0.7)) ** 2)) + 0.01 * float(rng.standard_normal()) + lie
 
-    def _take_turns(self) -> None:
-        """Wait for the other machine, which may start late: both are to report about as often."""
+    def _take_turn(self) -> int:
+        """Wait for the other machine, which may start late: both are to report about as often. How many this one has had."""
         turns = Path(self.folder) / "turns"
         turns.mkdir(exist_ok=True)
         mine, until = turns / os.environ["ORCHESTRATE_REPORTER"], time.monotonic() + 60.0
@@ -72,8 +73,9 @@ class Liar(ObjectiveBase):
         while time.monotonic() < until:
             counts = [path.stat().st_size for path in turns.iterdir()]
             if len(counts) > 1 and mine.stat().st_size <= min(counts) + 2:
-                return
+                break
             time.sleep(0.02)
+        return mine.stat().st_size
 
 
 def exhaust() -> int:

@@ -1,7 +1,6 @@
 """Learning curves at the public interface: rows at a share of the budget, witnesses, and the same as before without curves."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -81,7 +80,7 @@ def test_promise_is_high_for_the_best_and_low_for_those_far_behind() -> None:
 
 
 def test_curves_are_interpolated_at_the_levels_they_reach() -> None:
-    levels = Curve.of([(0.1, 1.0), (0.5, 2.0)]).at_levels()
+    levels = Curve.of([(0.1, 1.0), (0.5, 2.0)]).at_levels
     assert math.isnan(levels[0])
     assert math.isnan(levels[1])
     between = 1.0 + math.log(LEVELS[2] / 0.1) / math.log(5.0)
@@ -111,29 +110,6 @@ def test_what_is_peculiar_is_said_in_words() -> None:
         1: "its curve stands still at 0.5",
         2: "its curve is that of row 0 to the last digit",
     }
-
-
-@pytest.mark.slow
-def test_three_rows_a_trial_cost_at_most_three_times_as_much() -> None:
-    """A suggestion with 300 trials, with curves of three rows each and without."""
-    rng = np.random.default_rng(0)
-    X = rng.random((300, 2))
-    curves = [[p for p in curve(x, rng) if p[0] in (1 / 9, 1 / 3, 1.0)] for x in X]
-    seconds = []
-    for with_curves in (False, True):
-        optimizer = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=4)
-        for number, (x, points) in enumerate(zip(X, curves, strict=True)):
-            optimizer.tell(x, points[-1][1], curve=points[:-1] if with_curves else ())
-            if number % 20 == 19:
-                optimizer.update()
-        optimizer.ask()
-        started = time.perf_counter()
-        for _ in range(5):
-            x = optimizer.ask()
-            points = curve(x, rng)
-            optimizer.tell(x, points[-1][1], curve=points[1:3] if with_curves else ())
-        seconds.append(time.perf_counter() - started)
-    assert seconds[1] < 3.0 * seconds[0], seconds
 
 
 def test_a_crowd_where_the_search_gathered_does_not_outvote_those_far_from_it() -> None:
