@@ -83,13 +83,18 @@ def resumed(folder: Path) -> Driver:
 
 
 def victim(folder: Path, driver: Driver, kind: str) -> int:
-    """The process of that kind."""
+    """The process of that kind; a driver that has just begun may start its Ray yet, while the last one's study goes on."""
     if kind == "driver":
         return driver.process.pid
     if kind == "worker":
         return calls(folder)[-1][1]
-    below = descendants(driver.process.pid)
-    return next(p for p in below if title_of(p).partition(" ")[0].endswith(PROGRAMS[kind]))
+    deadline = time.monotonic() + 60.0
+    while time.monotonic() < deadline:
+        below = descendants(driver.process.pid)
+        for found in (p for p in below if title_of(p).partition(" ")[0].endswith(PROGRAMS[kind])):
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"no {kind} within 60 s: {driver.said[-1000:]}")
 
 
 def uninterrupted(folder: Path, path: Path) -> Path:
