@@ -4,6 +4,7 @@
     python benchmarks/regret.py --seeds 100:116 --out results/regret.jsonl
     python benchmarks/regret.py --algorithms a2-rcgp-ucb a2-rcgp-ucb:width=4 --adversaries none moderate
     python benchmarks/regret.py --algorithms a2-rcgp-ucb a2-rcgp-ucb+reporters --adversaries none bad-reporter
+    python benchmarks/regret.py --from-start --adversaries share-20-large    # lies among the initial points too
 
 Every cell is a whole run with common random numbers: for one problem, adversary and seed all algorithms share the initial
 points and the noise. `oracle` is GP-UCB told which reports are lies. Rows go to `--out` as they finish; a second call with the
@@ -41,6 +42,8 @@ FAST_ATTACKS = ("none", "moderate", "1e6")
 ORACLE, REFERENCE = "oracle", "gp-ucb"
 CONFIRMING = 5
 """So many of the last trials repeat earlier ones where an algorithm confirms its answer."""
+FROM_START = " from the start"
+"""Behind the name of an adversary that lies about the initial points too."""
 UNDER_WAY = 4
 """So many trials are under way at a time where an algorithm runs them in parallel."""
 
@@ -127,7 +130,8 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     problem = PROBLEMS[cell.problem]
     objective = problem.make()
     assert objective.optimum is not None
-    adversary = make_attack(cell.attack, problem, objective)
+    attack, from_start, _ = cell.attack.partition(FROM_START)
+    adversary, spared = make_attack(attack, problem, objective), 0 if from_start else problem.initial
     player = make_player(cell, objective.dim, problem)
     regrets, lies, started = list[float](), set[int](), time.perf_counter()
     waiting, under_way = list[tuple[np.ndarray, float, str]](), getattr(player, "under_way", 1)
@@ -136,10 +140,8 @@ def run_cell(cell: Cell) -> dict[str, Any]:
         x = player.ask()
         y = objective.evaluate(x, np.random.default_rng([cell.seed, number]))
         regrets.append(objective.optimum.value - objective.noiseless(x))
-        if number >= problem.initial:
-            report = adversary.report(
-                number - problem.initial, x, y, np.random.default_rng([cell.seed, stream, number])
-            )
+        if number >= spared:
+            report = adversary.report(number - spared, x, y, np.random.default_rng([cell.seed, stream, number]))
             if report.corrupted:
                 lies.add(number)
             y = math.nan if report.corrupted and is_oracle(cell.algorithm) else report.y
@@ -259,9 +261,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", default="0:8", help="first:last, last excluded")
     parser.add_argument("--out", type=Path, default=Path("runs/regret.jsonl"))
     parser.add_argument("--processes", type=int, default=os.cpu_count())
+    parser.add_argument("--from-start", action="store_true", help="no initial point is spared")
     parser.add_argument("--fast", action="store_true", help="a small grid, about a minute")
     args = parser.parse_args()
     args.seeds = list(range(*map(int, args.seeds.split(":"))))
+    if args.from_start:
+        args.adversaries = [name + FROM_START if name != "none" else name for name in args.adversaries]
     if args.fast:
         args.problems, args.adversaries, args.seeds = list(FAST_PROBLEMS), list(FAST_ATTACKS), list(range(4))
     return args

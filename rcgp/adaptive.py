@@ -9,13 +9,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
-from rcgp.agreement import Agreement, most_lies, within_budget
+from rcgp.agreement import Agreement, is_crowd, most_lies, within_budget
 from rcgp.anchor import expectations, overconfidence
 from rcgp.challenge import challenged, is_due
 from rcgp.evidence import Evidence
-from rcgp.fit import POWERS, Data, Hyperparameters, leave_one_out_score, marginal_likelihood
-from rcgp.fixed_center import RobustSurrogate, Told, believable, paper_width
-from rcgp.gaussian import Array, Mask
+from rcgp.fit import Data, Hyperparameters, marginal_likelihood
+from rcgp.fixed_center import RobustSurrogate, Told, believable
+from rcgp.gaussian import Array, Mask, Rows
+from rcgp.paper_adaptive import paper_update
 from rcgp.reconsider import FEWEST, simplest_explanation
 from rcgp.reporters import REPEATED_PROOF, Records, inflation, likelier_a_lie, repeated_values
 from rcgp.rival import Rival, honest_by_rivals
@@ -90,7 +91,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         n = len(y)
         evidence = evidence or Evidence.none(n)
         if self.recipe == "paper":
-            return self._paper_update(X, y, previous, evidence)
+            return paper_update(self, X, y, previous, evidence)
         if previous is None and believable(y[: self.fit_rows], self.gap).sum() > MANY_AT_ONCE:
             first = slice(self.fit_rows)
             previous = self._told_at_once(X[first], y[first], evidence.rows(first))
@@ -104,7 +105,8 @@ class AdaptiveSurrogate(RobustSurrogate):
         if due and self._reconsiders(n, previous) and trusted.sum() >= FEWEST:
             suspects = np.append(~previous.trusted, np.zeros(n - previous.n, dtype=bool)) if previous else ~trusted
             if suspects.any() or is_due(n, previous.n if previous else 0):
-                trusted, doubted, hyper = self._challenged(X, y, trusted, suspects, hyper, evidence)
+                start = hyper or Hyperparameters.default(X.shape[1])
+                trusted, doubted, hyper = self._challenged(X, y, trusted, (suspects, doubted), start, evidence)
             trusted, hyper = self._reconsidered(X, y, trusted, hyper, evidence)
         for _ in range(self.rounds):
             scaling = Scaling.of(y[trusted])
@@ -214,27 +216,43 @@ class AdaptiveSurrogate(RobustSurrogate):
         return n <= RECONSIDERED and (n > self.eager or n // 3 > known // 3)
 
     def _challenged(
-        self, X: Array, y: Array, trusted: Mask, suspects: Mask, hyper: Hyperparameters | None, evidence: Evidence
-    ) -> tuple[Mask, Mask, Hyperparameters | None]:
+        self, X: Array, y: Array, trusted: Mask, lies: tuple[Mask, Mask], start: Hyperparameters, evidence: Evidence
+    ) -> tuple[Mask, Mask, Hyperparameters]:
         """The trusted rows and the lies after a challenge (`n`, boolean), and where the fit starts.
 
-        Confirmed are only those that were `suspects` before: who is one since now may be pardoned in a moment. More than there
-        may be cannot be confirmed. What is far out is no part of it: that is a lie by itself.
+        Of the `lies` so far are known who was suspected and who was taken for one (`n`, boolean). Confirmed are only the first:
+        who is suspected since now may be pardoned in a moment. More than there may be cannot be confirmed. What is far out is no
+        part of it: that is a lie by itself, and stays one that was taken for one.
         """
-        z = Scaling.of(y[trusted]).to_scaled(y)
-        low, high = self._believable_range(z[trusted])
-        rows = np.flatnonzero(trusted | ((z >= low) & (z <= high)))
+        suspects, doubted = lies
+        rows, crowd = self._in_question(X, y, trusted, start, evidence)
         told = Told.of(X[rows], y[rows], Scaling.of(y[rows]), evidence.rows(rows))
         reports = Reports(told.X, told.z, told.own_noise, told.vouched)
         most = len(rows) // 3 if self.budget is None else self.budget
-        start = hyper or Hyperparameters.default(X.shape[1])
-        crowd = self._agreement(told, told.z, start).crowd(np.flatnonzero(~trusted[rows]), self.budget)
         verdict = challenged(reports, trusted[rows], start, self.kernel, most, crowd)
-        lies = mask_of(rows[~verdict.honest], len(y))
+        found, far_out = mask_of(rows[~verdict.honest], len(y)), doubted & ~mask_of(rows, len(y))
         if verdict.hyper is None:
-            confirmed = lies & suspects & ~trusted
-            return trusted, confirmed & (confirmed.sum() <= most), hyper
-        return mask_of(rows[verdict.honest], len(y)), lies, verdict.hyper
+            confirmed = found & suspects & ~trusted
+            return trusted, far_out | (confirmed & (confirmed.sum() <= most)), start
+        return mask_of(rows[verdict.honest], len(y)), far_out | found, verdict.hyper
+
+    def _in_question(
+        self, X: Array, y: Array, trusted: Mask, hyper: Hyperparameters, evidence: Evidence
+    ) -> tuple[Rows, Mask | None]:
+        """The rows of a challenge, and the crowd of suspects among them (boolean, one a row) if there is one.
+
+        Beyond the believable range only a crowd is in question that was reached step by step, as an honest climb is.
+        """
+        z = Scaling.of(y[trusted]).to_scaled(y)
+        low, high = self._believable_range(z[trusted])
+        plausible = trusted | ((z >= low) & (z <= high))
+        reached = plausible | believable(z, self.ceiling, trusted)
+        if is_crowd(int((reached & ~trusted).sum()), len(y), self.budget):
+            return np.flatnonzero(reached), ~trusted[reached]
+        rows = np.flatnonzero(plausible)
+        told = Told.of(X[rows], y[rows], Scaling.of(y[rows]), evidence.rows(rows))
+        agreement = self._agreement(told, told.z, hyper)
+        return rows, agreement.crowd(np.flatnonzero(~trusted[rows]), self.budget)
 
     def _reconsidered(
         self, X: Array, y: Array, trusted: Mask, hyper: Hyperparameters | None, evidence: Evidence
@@ -329,19 +347,3 @@ class AdaptiveSurrogate(RobustSurrogate):
         plateau = self._plateau(z, expected, latent, hyper.noise + told.own_noise, z[trusted], overconfidence)
         noise_inflation, _ = plateau(z - expected)
         return trusted_rows(noise_inflation)
-
-    def _paper_update(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> SurrogateState:
-        """Anchor with centre 0; the adaptive model is centred on the anchor's posterior mean, with the same plateau."""
-        n, due = len(y), self.fit_is_due(len(y), previous)
-        scaling = Scaling.of(y[np.isfinite(y)])
-        told = Told.of(X, y, scaling, evidence)
-        plateau, own = PlateauIMQ(paper_width(told.z), 1.0), if_any(told.own_noise)
-        start = previous.anchor if previous else None
-        anchor, noise_inflation, target_shift = self.fixed_center(told, plateau, start, due=due)
-        state = SurrogateState(scaling, anchor, noise_inflation, target_shift, n, own_noise=own)
-        mean = state.posterior(X, y, self.kernel).mean(X)
-        noise_inflation, target_shift = told.weighed(plateau, told.z - mean)
-        data = told.data(noise_inflation, target_shift)
-        hyper = self.refit(data, leave_one_out_score(POWERS["paper"]), hyper_of(previous), due=due)
-        at = fitted_at(n, due, previous)
-        return SurrogateState(scaling, hyper, noise_inflation, target_shift, at, anchor=anchor, own_noise=own)

@@ -26,6 +26,11 @@ def most_lies(n: int, budget: int | None) -> int:
     return budget if budget is not None else 1 + math.floor(n ** (1 / 3) + 1e-9)
 
 
+def is_crowd(suspects: int, n: int, budget: int | None) -> bool:
+    """Whether so many suspects among `n` rows are many more than could be lies as a rule."""
+    return suspects > CROWD * most_lies(n, budget)
+
+
 @dataclass(frozen=True)
 class Agreement:
     """Which rows `X` (`n x d`) with scaled reports `z` (`n`) agree: near each other, and no further apart than is likely.
@@ -47,9 +52,9 @@ class Agreement:
 
     def crowd(self, rows: Rows, budget: int | None) -> Mask | None:
         """Those of `rows` that agree with each other (`n`, boolean), if they are many more than could be lies as a rule."""
-        n, least = len(self.z), CROWD * most_lies(len(self.z), budget)
-        group = self.largest_group(rows) if len(rows) > least else rows
-        return np.isin(np.arange(n), group) if len(group) > least else None
+        n = len(self.z)
+        group = self.largest_group(rows) if is_crowd(len(rows), n, budget) else rows
+        return np.isin(np.arange(n), group) if is_crowd(len(group), n, budget) else None
 
     def agreeing(self, row: int, rows: Rows) -> Rows:
         """Those of `rows` that agree with that one."""
@@ -98,11 +103,14 @@ def within_budget(
     group = agreement.largest_group(suspects)
     far_out = FAR_OUT_BELOW if (z[group] < low).any() else FAR_OUT_ABOVE
     readmitted = _readmitted(group, plausible, suspicion, allowed, far_out)
+    contradicting = agreement.contradicting(np.flatnonzero(trusted), readmitted)
+    if len(contradicting) >= len(readmitted) > 1:
+        return trusted
     result = trusted.copy()
     result[readmitted] = True
-    contradicting = agreement.contradicting(np.flatnonzero(trusted), readmitted)
-    if len(contradicting) < len(readmitted):  # both sides cannot be right; a fit on both would call everything noise
-        result[contradicting] = vouched[contradicting]
+    result[contradicting] = vouched[
+        contradicting
+    ]  # both sides cannot be right; a fit on both would call everything noise
     return result
 
 

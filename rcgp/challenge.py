@@ -8,14 +8,13 @@ the explanation that led here is challenged from time to time by others (`rcgp.s
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rcgp.agreement import most_lies
 from rcgp.fit import Hyperparameters
-from rcgp.fixed_center import believable
-from rcgp.gaussian import Array, Mask
+from rcgp.gaussian import Mask
+from rcgp.random_failures import probability_of_region
 from rcgp.score import Climb, Explanation, Reports
 
 PRICE = 8.0
@@ -33,9 +32,10 @@ LEAST_SPREAD = 0.3
 """A challenger's honest rows must keep so much of the spread of those believed now: what they leave out would be the objective.
 (On the digits surface the best score goes to a constant and nine lies.)"""
 
-FAR_TOO_GOOD = 20.0
-"""Few lies that are better than all honest rows by so many of their ranges are most of the spread, and yet not the objective: two
-accuracies in per cent among the first nine kept each other believed to the end. Worse ones may be a cliff, and stay."""
+NOWHERE = 0.5
+"""Less spread is enough where those left out have a place with less than this probability (`random_failures`): what is far out
+here and there is no objective. Without it, of lies of 5 to 100 deviations that make a quarter to a third of all reports from the
+first on, 32 % were found in 108 searches of 40 trials, and 156 honest rows doubted; with it 98 %, and 5."""
 
 INTERVALS = 12.0
 """A challenge is due so many times while the rows become e times as many: when there are a twelfth more. With every fit an update
@@ -66,25 +66,39 @@ def challenged(
     """
     climb = Climb(reports, most, kernel)
     present = climb.fitted(Explanation(believed, start, -math.inf))
-    found = [climb.from_smooth(believed), *climb.from_the_middle(REACHES)]
-    least = LEAST_SPREAD * float(np.std(reports.z[believed], ddof=1))
-    able = [e for e in found if _calls_lies(e, believed) and _keeps_the_objective(e, reports.z, believed, least)]
+    needed, least = present.score + PRICE, LEAST_SPREAD * float(np.std(reports.z[believed], ddof=1))
+    found = [e for e in (climb.from_smooth(believed), *climb.from_the_middle(REACHES)) if _calls_lies(e, believed)]
     if crowd is not None:
-        able.append(climb.fitted(Explanation(believed | crowd, start, -math.inf)))
-    best = max(able, key=lambda e: e.score, default=present)
-    if best.score > present.score + PRICE:
-        return Verdict(best.honest, best.hyper)
+        found.append(climb.fitted(Explanation(believed | crowd, start, -math.inf)))
+    different = {e.honest.tobytes(): e for e in found}.values()
+    for challenger in sorted(different, key=lambda e: e.score, reverse=True):
+        best = _with_the_objective(challenger, climb, reports, needed, least)
+        if best.score > needed:
+            return Verdict(best.honest, best.hyper)
     return Verdict(believed if believed.all() else climb.moved(present).honest, None)
+
+
+def _with_the_objective(
+    challenger: Explanation, climb: Climb, reports: Reports, needed: float, least: float
+) -> Explanation:
+    """A challenger that keeps the `least` spread, or else what is left of it: what it calls lies may be the objective.
+
+    A rougher explanation that keeps the spread is better: to it nobody lies whom nobody near contradicts. Without one it stands
+    if those it calls lies are here and there.
+    """
+    if challenger.score <= needed or _spread(challenger, reports) >= least:
+        return challenger
+    rougher = climb.rougher(challenger)
+    if rougher.score > needed and _spread(rougher, reports) >= least:
+        return rougher
+    has_a_place = probability_of_region(reports.X, challenger.honest, climb.kernel) >= NOWHERE
+    return replace(challenger, score=-math.inf) if has_a_place else challenger
 
 
 def _calls_lies(explanation: Explanation, believed: Mask) -> bool:
     return int((believed & ~explanation.honest).sum()) >= FEWEST_LIES
 
 
-def _keeps_the_objective(explanation: Explanation, z: Array, believed: Mask, least: float) -> bool:
-    """Whether its honest rows have the `least` spread, or what they leave out is little and far too good to be the objective."""
-    honest, lies = explanation.honest, believed & ~explanation.honest
-    if np.std(z[honest], ddof=1) >= least:
-        return True
-    few, better = lies.sum() <= most_lies(len(z), None), z[lies].min() > z[honest].max()
-    return bool(few and better and not believable(z, FAR_TOO_GOOD, honest)[lies].any())
+def _spread(explanation: Explanation, reports: Reports) -> float:
+    """Standard deviation of its honest rows."""
+    return float(np.std(reports.z[explanation.honest], ddof=1))

@@ -36,6 +36,9 @@ TAIL = 6.0
 """Degrees of freedom of the tails. With 4, a twentieth of lies in six dimensions is missed (1.5 to 1.8 x the error of the honest
 rows); with 30, two to seven honest rows of Branin are doubted in most searches."""
 
+ROUGH = 0.25
+"""Length-scales of a rough objective, as a share of the smooth one's."""
+
 ROUNDS = 5
 
 
@@ -116,7 +119,7 @@ class Climb:
     """The search for the best explanation of `reports` with at most so many lies, uphill from wherever it starts."""
 
     def __init__(self, reports: Reports, most: int, kernel: str) -> None:
-        self._reports, self._most, self._kernel = reports, most, kernel
+        self._reports, self._most, self.kernel = reports, most, kernel
         self._smooth = Hyperparameters.default(reports.X.shape[1])
         self._tops: dict[bytes, Explanation] = {}
 
@@ -131,6 +134,11 @@ class Climb:
         if way not in self._tops:
             self._tops[way] = self._climbed(foot)
         return self._tops[way]
+
+    def rougher(self, explanation: Explanation) -> Explanation:
+        """The top above the same honest rows, and their noise, of a rough objective: only who is near can contradict."""
+        lengthscale = ROUGH * self._smooth.lengthscale
+        return self.top(replace(explanation, hyper=replace(explanation.hyper, lengthscale=lengthscale)))
 
     def top(self, start: Explanation) -> Explanation:
         """The top above an explanation, which is one itself if nobody moves."""
@@ -151,7 +159,7 @@ class Climb:
     def fitted(self, explanation: Explanation) -> Explanation:
         """The same honest rows, with their own hyper-parameters and F."""
         own = self._refitted(explanation)
-        return replace(own, score=_Models.of(self._reports, own.honest, own.hyper, self._kernel).score())
+        return replace(own, score=_Models.of(self._reports, own.honest, own.hyper, self.kernel).score())
 
     def _refitted(self, explanation: Explanation) -> Explanation:
         """The same honest rows, with their own hyper-parameters."""
@@ -159,12 +167,12 @@ class Climb:
         known = np.array_equal(explanation.hyper.theta, self._smooth.theta)
         starts = [self._smooth] if known else [explanation.hyper, self._smooth]
         data = Data.trusted(reports.X[rows], reports.z[rows], reports.own_noise[rows])
-        return replace(explanation, hyper=fit(data, starts, self._kernel, marginal_likelihood).hyper)
+        return replace(explanation, hyper=fit(data, starts, self.kernel, marginal_likelihood).hyper)
 
     def moved(self, start: Explanation) -> Explanation:
         """Greedy ascent: the row that gains most changes sides, until none gains."""
         reports = self._reports
-        models = _Models.of(reports, start.honest, start.hyper, self._kernel)
+        models = _Models.of(reports, start.honest, start.hyper, self.kernel)
         for _ in range(2 * len(reports.z)):
             gain = np.where(reports.vouched, -math.inf, models.gain(self._most))
             best = int(np.argmax(gain))

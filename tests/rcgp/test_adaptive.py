@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rcgp import make_optimizer
 from rcgp.adaptive import AdaptiveSurrogate
 from rcgp.evidence import Evidence
 from rcgp.fit import Hyperparameters
@@ -133,3 +134,23 @@ def test_a_fifth_of_the_rows_may_lie_when_told_one_by_one() -> None:
     assert state.trusted[~lies].all()
     ruled = replace(Evidence.none(60), ruling=np.where(wrong, 1, 0))
     assert surrogate.update(X, y, state, ruled).trusted[wrong].all(), "a person is right"
+
+
+@pytest.mark.parametrize(("dim", "lie"), [(1, 30.0), (2, 10.0), (2, -30.0), (6, 5.0), (6, 100.0)])
+def test_a_quarter_may_lie_from_the_first_report_of_a_search(dim: int, lie: float) -> None:
+    rng, lies = np.random.default_rng([2, dim]), []
+    optimizer = make_optimizer("a2-rcgp-ucb", dim, seed=2, n_initial=5)
+    for _ in range(40):
+        x = optimizer.ask()
+        lies.append(rng.random() < 0.25)
+        optimizer.tell(x, float(np.sin(3.0 * x[0]) + np.cos(2.0 * x).sum() + 0.05 * rng.normal() + lie * lies[-1]))
+    assert sorted(s.index for s in optimizer.suspects()) == np.flatnonzero(lies).tolist()
+
+
+def test_an_honest_climb_far_beyond_the_first_values_is_believed_in_the_end() -> None:
+    """A score that grows exponentially: every step is small beside the last one, and large beside the first rows."""
+    rng, optimizer = np.random.default_rng([1, 8]), make_optimizer("a2-rcgp-ucb", 8, seed=1, n_initial=5)
+    for _ in range(45):
+        x = optimizer.ask()
+        optimizer.tell(x, float(np.exp(8.0 * x.mean()) + 0.02 * rng.standard_normal()))
+    assert optimizer.suspects() == []

@@ -108,8 +108,8 @@ def repeating(frozen: dict[int, float]) -> Optimizer:
 
 def test_a_value_that_repeats_itself_is_doubted_where_the_same_lie_with_other_digits_passes() -> None:
     rows = (6, 11, 17, 23, 28, 33, 36)
-    frozen = repeating(dict.fromkeys(rows, 0.5))
-    varied = repeating({row: 0.5 + 1e-6 * row for row in rows})
+    frozen = repeating(dict.fromkeys(rows, -0.5))
+    varied = repeating({row: -0.5 + 1e-6 * row for row in rows})
     doubted = [{suspect.index for suspect in each.suspects()} for each in (frozen, varied)]
     assert doubted[0] <= set(rows)
     assert len(doubted[0]) > len(doubted[1])
