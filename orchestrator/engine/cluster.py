@@ -147,15 +147,28 @@ def connect(address: str | None) -> None:
     import ray
 
     check_address(address)
-    own = address in (None, "local")
-    quiet: dict[str, bool] = {"include_dashboard": False} if own else {}
+    if address not in (None, "local"):
+        return _init(address)
+    try:
+        _init("local", include_dashboard=False)
+    except UserError as error:
+        log.warning("%s. Once more.", error)  # a busy machine, or somebody killed a part of it
+        ray.shutdown()
+        _init("local", include_dashboard=False)
+
+
+def _init(address: str, **options: bool) -> None:
+    """Ray's own `init`, in one line where it fails."""
+    import ray
+
+    own = address == "local"
     try:
         with without_onlookers() if own else nullcontext():
-            ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **quiet)
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **options)
     except Exception as error:  # of many kinds, and without one of its own where a busy machine starts it too slowly
         reason = " ".join(str(getattr(error, "message", error)).split())[:300].rstrip(".")
-        token = "" if address is None else f". {TOKEN}"
-        raise UserError(f"Ray at {address or 'this machine'}: {reason}{token}") from None
+        where, token = ("this machine", "") if own else (address, f". {TOKEN}")
+        raise UserError(f"Ray at {where}: {reason}{token}") from None
 
 
 def check_address(address: str | None) -> None:

@@ -10,7 +10,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.slow)
-            item.add_marker(pytest.mark.timeout(3600))
+            item.add_marker(pytest.mark.timeout(5400))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -8,6 +8,7 @@ import time
 from itertools import count
 from pathlib import Path
 
+import pytest
 from episodes.episode import Episode
 from episodes.living import live
 from harness import LONG, REMARKS, Row, enter_row
@@ -18,8 +19,10 @@ MOST = 5
 """Findings after which it stops looking for more."""
 
 
-def test_whatever_people_write_and_do_a_run_keeps_its_promises(tmp_path: Path) -> None:
-    """Episodes one after the other; every one that breaks a promise is named by its seed."""
+def test_whatever_people_write_and_do_a_run_keeps_its_promises(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Episodes one after the other; every one that breaks a promise is named by its seed, at once and in the end."""
     deadline, findings, deeds, kills = time.monotonic() + SECONDS, [], 0, 0
     for seed in count(FIRST):
         episode = Episode.of(seed)
@@ -27,6 +30,8 @@ def test_whatever_people_write_and_do_a_run_keeps_its_promises(tmp_path: Path) -
             survived = live(episode, tmp_path / str(seed))
         except AssertionError as broken:
             findings.append(f"HOSTILE_SEED={seed} ({episode.title}): {broken}")
+            with capsys.disabled():
+                print(findings[-1], flush=True)
         else:
             deeds, kills = deeds + survived.deeds, kills + survived.kills
         if time.monotonic() > deadline or len(findings) == MOST:
