@@ -33,8 +33,9 @@ SETTLING = 16
 FEWEST, FEWEST_PLACES = 8, 4
 """Fewer reports than this have no bulk to speak of; fewer places are not outdone by orders of magnitude."""
 
-CONFIRMATIONS = 2
-"""So many repeats must say the same before a far too good report is believed: one in twenty lies, one in four hundred twice."""
+CONFIRMATIONS, RARE_LIES = 2, 20
+"""So many repeats must say the same before a far too good report is believed: one in twenty lies, one in four hundred twice.
+Where more were caught the share is learned, and it takes as many as lie together as rarely (`_repeats_needed`)."""
 
 UNHEARD, STUCK = 1000.0, 100.0
 """In units of the largest absolute value of the bulk: better than this is beyond belief; better than that if places share it."""
@@ -68,7 +69,8 @@ class Claims:
         far, confirmed = _far_out(y, said, places, evidence)
         against, alike = _count(said & ~far, places), _count(far, places)
         contradicted = far & (against > 0) & (alike <= 2 * against)
-        unchecked = far & ~contradicted & (alike + against <= CONFIRMATIONS)
+        needed = _repeats_needed(int(contradicted.sum()), int(said.sum()))
+        unchecked = far & ~contradicted & (alike + against <= needed)
         return cls(contradicted, beyond, confirmed, unchecked)
 
     @property
@@ -187,19 +189,26 @@ def _far_out(y: Array, said: Mask, places: Rows, evidence: Evidence) -> tuple[Ma
         ends = min(low, np.min(y[sure], initial=low)), max(high, np.max(y[sure], initial=high))
         reach = REACH * (ends[1] - ends[0]) if sure.any() else 0.0
         far = said & ~sure & ((y < ends[0] - reach) | (y > ends[1] + reach))
-        more = far & _confirmed(y, far, places, (low, high))
+        caught = int((far & (_count(said & ~far, places) > 0)).sum())
+        more = far & _confirmed(y, far, places, (low, high), _repeats_needed(caught, int(said.sum())))
         if not more.any():
             return far, sure & (y > top) & ~evidence.vouched
         sure = sure | more
 
 
-def _confirmed(y: Array, far: Mask, places: Rows, ends: tuple[float, float]) -> Mask:
-    """Which far rows (`n`, boolean) enough others at their place agree with: two on a good one, one on a bad one."""
+def _repeats_needed(caught: int, n: int) -> int:
+    """How many must confirm a far too good report, if so many of `n` were caught lying: `CONFIRMATIONS` as a rule."""
+    share = (1 + caught) / (RARE_LIES + n)
+    return max(CONFIRMATIONS, math.ceil(CONFIRMATIONS * math.log(RARE_LIES) / -math.log(share) - 1e-9))
+
+
+def _confirmed(y: Array, far: Mask, places: Rows, ends: tuple[float, float], needed: int) -> Mask:
+    """Which far rows (`n`, boolean) enough others at their place agree with: `needed` on a good one, one on a bad one."""
     low, high = ends
     here = far[:, None] & far & (places[:, None] == places)
     said = np.where(far, y, 0.0)
     agree = here & (np.abs(said[:, None] - said) <= np.maximum(high - low, 0.1 * np.abs(said - high))[:, None])
-    return agree.sum(axis=1) >= np.where(said > high, 1 + CONFIRMATIONS, 2)
+    return agree.sum(axis=1) >= np.where(said > high, 1 + needed, 2)
 
 
 def _places(X: Array) -> Rows:

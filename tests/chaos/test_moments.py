@@ -69,12 +69,11 @@ def interrupt(folder: Path, driver: Driver, kind: str) -> Driver:
 
 
 def resumed(folder: Path) -> Driver:
-    """The driver that takes the run up again; orphans of the last one may hold it for some seconds."""
-    deadline = time.monotonic() + 60.0
+    """The driver that takes the run up again, once its study does; orphans of the last one may hold it for some seconds."""
+    deadline, before = time.monotonic() + 60.0, sessions(folder)
     while True:
-        before = begun(folder)
         driver = Driver(folder, "resume", "chaos")
-        while driver.process.poll() is None and begun(folder) == before:
+        while driver.process.poll() is None and sessions(folder) == before:
             time.sleep(0.02)
         if driver.process.poll() != REFUSED:
             return driver
@@ -82,19 +81,19 @@ def resumed(folder: Path) -> Driver:
         time.sleep(1.0)
 
 
+def sessions(folder: Path) -> int:
+    """How often the study was taken up."""
+    return sum(path.read_bytes().count(b'"kind":"session"') for path in journals(folder))
+
+
 def victim(folder: Path, driver: Driver, kind: str) -> int:
-    """The process of that kind; a driver that has just begun may start its Ray yet, while the last one's study goes on."""
+    """The process of that kind."""
     if kind == "driver":
         return driver.process.pid
     if kind == "worker":
         return calls(folder)[-1][1]
-    deadline = time.monotonic() + 60.0
-    while time.monotonic() < deadline:
-        below = descendants(driver.process.pid)
-        for found in (p for p in below if title_of(p).partition(" ")[0].endswith(PROGRAMS[kind])):
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"no {kind} within 60 s: {driver.said[-1000:]}")
+    below = descendants(driver.process.pid)
+    return next(p for p in below if title_of(p).partition(" ")[0].endswith(PROGRAMS[kind]))
 
 
 def uninterrupted(folder: Path, path: Path) -> Path:

@@ -48,6 +48,17 @@ def test_a_good_claim_takes_two_witnesses_and_a_bad_one_says_nothing_more() -> N
     assert not (bad.supported | bad.unchecked | bad.condemned).any()
 
 
+def test_where_many_were_caught_lying_a_good_claim_takes_more_witnesses() -> None:
+    """Four of thirty-five reports are lies of the same size: three more in one place are no rarity, five are."""
+    more = [0.4 + 0.05 * i for i in range(12)]
+    caught, places = [*more, *[5.0, 0.8] * 4], [*range(12, 24), 24, 24, 25, 25, 26, 26, 27, 27]
+    three = judged([*caught, 5.0, 5.1, 4.9], places=[*places, 28, 28, 28])
+    assert not three.supported.any()
+    assert np.flatnonzero(three.unchecked).tolist() == [32, 33, 34]
+    five = judged([*caught, 5.0, 5.1, 4.9, 5.0, 5.1], places=[*places, 28, 28, 28, 28, 28])
+    assert np.flatnonzero(five.supported).tolist() == [32, 33, 34, 35, 36]
+
+
 def test_better_by_orders_of_magnitude_is_beyond_belief_until_a_person_says_otherwise() -> None:
     claims = judged([1e6])
     assert np.flatnonzero(claims.beyond_belief).tolist() == [12]
