@@ -66,6 +66,14 @@ class Agreement:
         against = (near > 0.5) & (np.abs(self.z[rows][:, None] - self.z[group]) > tolerance)
         return rows[against.any(axis=1)]
 
+    def outvoted(self, group: Rows, contradicting: Rows) -> bool:
+        """Whether most of the `group` have one of the `contradicting` rows for their nearest neighbour among all of them."""
+        if len(group) < 2 or not len(contradicting):
+            return False
+        distance = squared_distance(self.X[group], self.X[np.append(group, contradicting)], self.hyper.lengthscale)
+        distance[np.arange(len(group)), np.arange(len(group))] = np.inf
+        return bool(2 * (distance.argmin(axis=1) >= len(group)).sum() >= len(group))
+
     def _agree(self, left: Rows, right: Rows) -> Mask:
         """Which pairs of rows agree, `m x n`."""
         near, tolerance = self._tolerance(left, right)
@@ -104,7 +112,7 @@ def within_budget(
     far_out = FAR_OUT_BELOW if (z[group] < low).any() else FAR_OUT_ABOVE
     readmitted = _readmitted(group, plausible, suspicion, allowed, far_out)
     contradicting = agreement.contradicting(np.flatnonzero(trusted), readmitted)
-    if len(contradicting) >= len(readmitted) > 1:
+    if agreement.outvoted(readmitted, contradicting):
         return trusted
     result = trusted.copy()
     result[readmitted] = True

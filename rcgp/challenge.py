@@ -32,7 +32,7 @@ LEAST_SPREAD = 0.3
 """A challenger's honest rows must keep so much of the spread of those believed now: what they leave out would be the objective.
 (On the digits surface the best score goes to a constant and nine lies.)"""
 
-NOWHERE = 0.5
+NOWHERE = 0.2
 """Less spread is enough where those left out have a place with less than this probability (`random_failures`): what is far out
 here and there is no objective. Without it, of lies of 5 to 100 deviations that make a quarter to a third of all reports from the
 first on, 32 % were found in 108 searches of 40 trials, and 156 honest rows doubted; with it 98 %, and 5."""
@@ -91,8 +91,9 @@ def _with_the_objective(
     rougher = climb.rougher(challenger)
     if rougher.score > needed and _spread(rougher, reports) >= least:
         return rougher
-    has_a_place = probability_of_region(reports.X, challenger.honest, climb.kernel) >= NOWHERE
-    return replace(challenger, score=-math.inf) if has_a_place else challenger
+    sure = challenger.score > needed + PRICE  # twice the price
+    nowhere = sure and probability_of_region(reports.X, challenger.honest, climb.kernel) < NOWHERE
+    return challenger if nowhere else replace(challenger, score=-math.inf)
 
 
 def _calls_lies(explanation: Explanation, believed: Mask) -> bool:
