@@ -57,24 +57,32 @@ def reach(folder: Path, driver: Driver, evaluations: int) -> Driver:
 
 
 def interrupt(folder: Path, driver: Driver, kind: str) -> Driver:
-    """Kill; returns who goes on: this driver, which starts its Ray again, or one that resumes the run.
+    """Kill; returns who goes on once the study does: this driver, which starts its Ray again, or one that resumes the run.
 
     A study that runs needs no raylet to go on: the driver is killed after it.
     """
+    before = sessions(folder)
     struck = strike(victim(folder, driver, kind))
-    if not struck or kind in ("worker", "control"):
+    if not struck or kind == "worker":
         return driver
+    if kind == "control":
+        return taken_up(folder, driver, before)
     driver.kill()
     return resumed(folder)
+
+
+def taken_up(folder: Path, driver: Driver, before: int) -> Driver:
+    """Wait until the study was taken up more often than `before`, or the driver ended."""
+    while driver.process.poll() is None and sessions(folder) == before:
+        time.sleep(0.02)
+    return driver
 
 
 def resumed(folder: Path) -> Driver:
     """The driver that takes the run up again, once its study does; orphans of the last one may hold it for some seconds."""
     deadline, before = time.monotonic() + 60.0, sessions(folder)
     while True:
-        driver = Driver(folder, "resume", "chaos")
-        while driver.process.poll() is None and sessions(folder) == before:
-            time.sleep(0.02)
+        driver = taken_up(folder, Driver(folder, "resume", "chaos"), before)
         if driver.process.poll() != REFUSED:
             return driver
         assert time.monotonic() < deadline, f"in use for 60 s: {driver.said[-1000:]}"
