@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.stats import qmc
 
 from rcgp.ascent import Box, Effort, ascend
 from rcgp.gaussian import Array, GaussianPosterior, Mask
+from rcgp.sobol import sobol_points
 
 Projection = Callable[[Array], Array]
 """Rounds points of the cube (`m x d`) to points that can be tried, row by row."""
@@ -93,8 +93,8 @@ class Maximizer:
     max_iterations: int = 60
 
     def __post_init__(self) -> None:
-        sobol = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng([self.seed, 1]))
-        object.__setattr__(self, "_sobol", sobol.random(self.raw))
+        sobol = sobol_points(self.dim, self.raw, np.random.default_rng([self.seed, 1]))
+        object.__setattr__(self, "_sobol", sobol)
 
     @property
     def climbers(self) -> int:

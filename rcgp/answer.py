@@ -20,8 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import logsumexp
-from scipy.stats import norm
+from scipy.special import logsumexp, ndtr
 
 from rcgp.acquisition import taken
 from rcgp.gaussian import KERNELS, Array, GaussianPosterior, Mask, Rows, cholesky, squared_distance
@@ -159,7 +158,7 @@ class Answer:
     def _held_down(self, row: int) -> float:
         """How probable it is that a better place is thought worse because of lies: of the likeliest."""
         found, height = self._elsewhere(row), float(self.value[row])
-        better = norm.sf((height - found.mean) / found.deviation)
+        better = ndtr((found.mean - height) / found.deviation)
         risk = found.p[:, 2] * better + found.p[:, 1] * (found.claim > height)
         return float(np.max(risk, initial=0.0))
 
@@ -302,5 +301,7 @@ def _mean_of(z: Array, rows: Mask) -> Array:
 def expected_excess(mean: Array, deviation: Array) -> Array:
     """E max(f, 0) of Gaussians, all of shape `m`."""
     ratio = mean / np.maximum(deviation, 1e-9)
-    excess: Array = np.maximum(deviation, 1e-9) * (ratio * norm.cdf(ratio) + norm.pdf(ratio))
+    excess: Array = np.maximum(deviation, 1e-9) * (
+        ratio * ndtr(ratio) + np.exp(-(ratio**2) / 2.0) / math.sqrt(2.0 * math.pi)
+    )
     return excess

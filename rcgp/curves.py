@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from rcgp.curve_outliers import remarks
 from rcgp.evidence import Evidence
@@ -149,4 +149,4 @@ def chance_above(
     z, own = scaling.to_scaled(np.array([end]))[0], (deviation / scaling.deviation) ** 2 + posterior.noise
     mean, variance = (float(value[0]) for value in posterior.mean_and_variance(place))
     together = 1.0 / (1.0 / variance + 1.0 / own)
-    return float(norm.sf((best - together * (mean / variance + z / own)) / math.sqrt(together)))
+    return float(ndtr((together * (mean / variance + z / own) - best) / math.sqrt(together)))

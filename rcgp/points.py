@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import qmc
 
 from rcgp.acquisition import Projection
 from rcgp.gaussian import Array
+from rcgp.sobol import sobol_points
 
 
 def checked_points(points: Array | None, dim: int, name: str) -> Array:
@@ -25,8 +25,7 @@ def checked_points(points: Array | None, dim: int, name: str) -> Array:
 
 def quasi_random(dim: int, seed: int, index: int, project: Projection | None, known: Array | None) -> Array:
     """Point number `index` (shape `dim`) of the seed's scrambled Sobol sequence; moved on while it repeats a `known` one."""
-    sobol = qmc.Sobol(dim, scramble=True, rng=np.random.default_rng([seed, 0]))
-    points = sobol.random(1 << max(4, index.bit_length() + 1))[index:]
+    points = sobol_points(dim, 1 << max(4, index.bit_length() + 1), np.random.default_rng([seed, 0]))[index:]
     if project is not None:
         points = project(points)
     if known is not None:

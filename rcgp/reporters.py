@@ -23,8 +23,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import expit, logit, logsumexp
-from scipy.stats import beta
+from scipy.special import expit, logit, logsumexp, xlog1py, xlogy
 
 from rcgp.gaussian import Array, Mask, Rows
 from rcgp.score import SHARE_PRIOR, log_lie, log_student
@@ -75,7 +74,8 @@ class Records:
 
 def bad_share(own: Array, others: Array, needed: float = PROOF) -> float | None:
     """The share of lies of a reporter, from the log likelihoods of its rows and of all others over `SHARES`, if it is bad."""
-    prior = beta.logpdf(SHARES, *SHARE_PRIOR)
+    a, b = SHARE_PRIOR
+    prior = xlogy(a - 1.0, SHARES) + xlog1py(b - 1.0, -SHARES)  # a Beta density, up to its constant
     prior -= logsumexp(prior)
     rest = prior + others - logsumexp(prior + others)
     proof = logsumexp(prior + own) - logsumexp(rest + own)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-from scipy.stats import t as student_t
+from scipy.special import stdtrit
 
 from rcgp.choices import unknown
 from rcgp.evidence import Evidence
@@ -169,7 +169,7 @@ class DiagnosticsSurrogate(Surrogate):
             precision, data = updated, replace(data, noise_inflation=1.0 / updated)
             if converged and step > 5:
                 break
-        limit = student_t.ppf(self.level, self.nu) * np.sqrt(hyper.noise + own + variance)
+        limit = stdtrit(self.nu, self.level) * np.sqrt(hyper.noise + own + variance)
         return (np.abs(z - mean) <= limit) | evidence.vouched
 
 
