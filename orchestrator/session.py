@@ -71,6 +71,8 @@ def conduct(
             follower.await_first_look()  # a ruling set in MLflow while nobody was here counts from the first trial on
         outcome = execute(run, ray=ray, address=address, listeners=listeners, connection=connection)
         marks("ran", FAILED if outcome.errors else OUT_OF_TIME if outcome.out_of_time else COMPLETE)
+        if follower is not None:
+            follower.announce_end()
         report(follower)
         marks("reported")
     return outcome, follower

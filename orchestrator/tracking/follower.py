@@ -4,7 +4,6 @@ What a server that does not answer has not got is in the journals, and `orchestr
 """
 
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +15,7 @@ from orchestrator.errors import redacted
 from orchestrator.tracking.address import tracking_uri
 from orchestrator.tracking.store import Store
 from orchestrator.tracking.tracker import Tracker
-from orchestrator.tracking.writer import Status, Tell, Writer, follow, open_store, serve
+from orchestrator.tracking.writer import Ending, Status, Tell, Writer, follow, open_store, serve
 
 SWITCH = "ORCHESTRATE_TRACKING"
 """The environment variable that turns tracking off everywhere when it is 0."""
@@ -61,15 +60,18 @@ def sync(run: Run, given: str | None = None) -> str:
 # --- in the follower's process ----------------------------------------------------------------------------------------
 
 
-def _write(folder: Path, uri: str, over: threading.Event, tell: Tell) -> bool:
-    """Write the journals to MLflow as they grow until `over`; returns whether all of it is there."""
+def _write(folder: Path, uri: str, ending: Ending, tell: Tell) -> bool:
+    """Write the journals to MLflow as they grow until their end; returns whether all of it is there."""
     lock = Lock(folder / "tracking.lock")
     run = Run.open(folder.parent, folder.name)
 
-    def tracker() -> Tracker:
-        return Tracker(run, open_store(uri, tell), lambda: tell(Status.DRAWING, ""))
+    def on_long_work() -> None:
+        tell(Status.DRAWING, "")
 
-    done = follow(run.name, tracker, over, tell)
+    def tracker() -> Tracker:
+        return Tracker(run, open_store(uri, tell), on_long_work, ending.over.wait)
+
+    done = follow(run.name, tracker, ending, tell)
     lock.close()
     return done
 

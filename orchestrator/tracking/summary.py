@@ -35,12 +35,19 @@ class Summary:
     def __init__(self, run: Run, store: Store, experiment: str, objective: Objective) -> None:
         self._run, self._store, self._experiment, self._objective = run, store, experiment, objective
 
-    def write(self, study_runs: Mapping[str, str], on_long_work: Callable[[], None]) -> None:
-        """All of it; `study_runs` are the ids of MLflow's runs by study, `on_long_work` is called before drawing."""
+    def write(
+        self, study_runs: Mapping[str, str], on_long_work: Callable[[], None], await_report: Callable[[], object]
+    ) -> None:
+        """All of it; `study_runs` are the ids of MLflow's runs by study, `on_long_work` is called before drawing.
+
+        What somebody else is drawing is not drawn twice: `await_report` returns when that is done.
+        """
         self._write_regret(study_runs)
         on_long_work()
         report = Report.of(self._run)
         self._write_means(report)
+        on_long_work()
+        await_report()
         self._write_report(report, current_files(report))
         self._store.tag_experiment(self._experiment, final_views(self._run.campaign))
 

@@ -6,7 +6,6 @@ of the sweep's journal, files are replaced, and a tag says how many reports a ch
 
 import json
 import re
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ from orchestrator.tracking.store import Store
 from orchestrator.tracking.sweep import JOURNAL, Session, Sweep, SweepTrial, read_lines
 from orchestrator.tracking.sweep_report import sweep_report
 from orchestrator.tracking.tags import TRIAL, WRITTEN, provenance
-from orchestrator.tracking.writer import Status, Tell, follow, open_store, serve
+from orchestrator.tracking.writer import Ending, Status, Tell, follow, open_store, serve
 
 if TYPE_CHECKING:
     from mlflow.entities import Run as MlflowRun
@@ -217,10 +216,10 @@ def sync_sweep(folder: Path, uri: str) -> str:
 # --- in the writer's process ------------------------------------------------------------------------------------------
 
 
-def _write(folder: Path, uri: str, over: threading.Event, tell: Tell) -> bool:
-    """Write the journal to MLflow as it grows until `over`; returns whether all of it is there."""
+def _write(folder: Path, uri: str, ending: Ending, tell: Tell) -> bool:
+    """Write the journal to MLflow as it grows until its end; returns whether all of it is there."""
     lock = _patient_lock(folder / LOCK, tell)
-    done = follow(folder.name, lambda: SweepView(folder, open_store(uri, tell), tell), over, tell)
+    done = follow(folder.name, lambda: SweepView(folder, open_store(uri, tell), tell), ending, tell)
     lock.close()
     return done
 

@@ -71,9 +71,16 @@ class StudyRun:
 class Tracker:
     """Keeps MLflow's view of one run. `push` brings it up to date; interrupted anywhere, the next push completes it."""
 
-    def __init__(self, run: Run, store: Store, on_long_work: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        store: Store,
+        on_long_work: Callable[[], None] = lambda: None,
+        await_report: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`on_long_work` is called before what takes long; `await_report` returns when whoever runs the studies has reported."""
         import_from(run.paths)
-        self.run, self.store, self._on_long_work = run, store, on_long_work
+        self.run, self.store, self._on_long_work, self._await_report = run, store, on_long_work, await_report
         self._objective: Objective = build_objective(run.studies[0])
         self.experiment = open_experiment(run, store)
         self._tags = Tags(run, store, self.experiment)
@@ -186,7 +193,7 @@ class Tracker:
     def _conclude(self) -> None:
         """All studies are over: what could only be said of all of them together."""
         Summary(self.run, self.store, self.experiment, self._objective).write(
-            {key: known.id for key, known in self._runs.items()}, self._on_long_work
+            {key: known.id for key, known in self._runs.items()}, self._on_long_work, self._await_report
         )
         for known in (self._runs[study.key] for study in self.run.studies):
             self.store.tag(known.id, STAGE, "complete")

@@ -4,6 +4,7 @@ Whoever computes starts it, hears how it fares, and leaves it behind when the se
 in files that it reads, and can be written later.
 """
 
+import gc
 import logging
 import math
 import os
@@ -12,6 +13,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
@@ -115,12 +118,18 @@ class Writer:
                 return
             time.sleep(0.05)
 
+    def announce_end(self) -> None:
+        """Say that nothing more will come: what needs no report is written while that is made."""
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):  # it has ended, and `close` says why
+            os.write(self._process.stdin.fileno(), b"\n")
+
     def close(self) -> None:
         """Let it write the rest while it gets answers and there is time; then end it."""
         assert self._process.stdin is not None
         self._process.stdin.close()
-        if self._status is Status.UNREACHABLE:
-            self._heartbeat = time.monotonic()  # the server may be back: one more chance
+        if self._status in (Status.UNREACHABLE, Status.DRAWING):
+            self._heartbeat = time.monotonic()  # the server may be back, or the report is: one more chance
         gave_up = "interrupted"
         try:
             gave_up = self._await_end(time.monotonic() + self._patience)
@@ -150,6 +159,23 @@ class Writer:
 # --- in that process --------------------------------------------------------------------------------------------------
 
 Tell = Callable[[Status, str], None]
+COLLECT_EVERY = 10_000
+"""Objects made between two collections of garbage: MLflow makes many, and every 700, as by default, costs a tenth of the time."""
+
+
+@dataclass(frozen=True)
+class Ending:
+    """What is heard of whoever computes: that nothing more will come, then that it only waits for us, or is gone."""
+
+    complete: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def listen(self) -> None:
+        """A line says the first, the end of our standard input both: the system ends it too when that process is killed."""
+        sys.stdin.readline()
+        self.complete.set()
+        sys.stdin.read()
+        self.over.set()
 
 
 class View(Protocol):
@@ -159,12 +185,12 @@ class View(Protocol):
         """Write what is not in MLflow yet; `last` says that nothing more will come."""
 
 
-def follow(name: str, open_view: Callable[[], View], over: threading.Event, tell: Tell) -> bool:
-    """Bring a view up to date until `over`; returns whether all of it is there."""
+def follow(name: str, open_view: Callable[[], View], ending: Ending, tell: Tell) -> bool:
+    """Bring a view up to date until nothing more will come; returns whether all of it is there."""
     tell(Status.ASKING, "")
     view, pause = None, POLL_SECONDS
     while True:
-        last = over.is_set()
+        last, over = ending.complete.is_set(), ending.over.is_set()
         try:
             view = view or open_view()
             view.push(last=last)
@@ -174,12 +200,12 @@ def follow(name: str, open_view: Callable[[], View], over: threading.Event, tell
             view, pause = None, min(2 * pause, LONGEST_PAUSE)
             tell(Status.UNREACHABLE, error.reason)
             log.warning("%s: %s", name, error.reason)
-            if last:
+            if over:
                 return False
         else:
             if last:
                 return True
-        over.wait(pause)
+        (ending.over if last else ending.complete).wait(pause)
 
 
 def open_store(uri: str, tell: Tell) -> Store:
@@ -187,14 +213,14 @@ def open_store(uri: str, tell: Tell) -> Store:
     return Store.open(uri, lambda: tell(Status.ANSWERED, ""))
 
 
-def serve(write: Callable[[Path, str, threading.Event, Tell], bool]) -> None:
+def serve(write: Callable[[Path, str, Ending, Tell], bool]) -> None:
     """Write what is in the given folder until standard input ends."""
     logging.basicConfig(format="%(asctime)s %(message)s")
-    over = threading.Event()
-    tell = _teller()
-    threading.Thread(target=_await_end, args=(over,), daemon=True).start()
+    gc.set_threshold(COLLECT_EVERY)
+    ending, tell = Ending(), _teller()
+    threading.Thread(target=ending.listen, daemon=True).start()
     try:
-        done = write(Path(sys.argv[1]), os.environ[ADDRESS], over, tell)
+        done = write(Path(sys.argv[1]), os.environ[ADDRESS], ending, tell)
     except UserError as error:
         tell(Status.UNREACHABLE, str(error))
         done = False
@@ -202,12 +228,6 @@ def serve(write: Callable[[Path, str, threading.Event, Tell], bool]) -> None:
         tell(Status.DONE, "")
     sys.stdout.flush()
     os._exit(0 if done else 3)  # no thread of a client that waits for a dead server keeps this from ending
-
-
-def _await_end(over: threading.Event) -> None:
-    """Whoever computes closes our standard input, or the system does when that process is killed."""
-    sys.stdin.read()
-    over.set()
 
 
 def _teller() -> Tell:

@@ -36,6 +36,39 @@ def test_a_campaign_is_followed_on_a_server_while_it_runs(server: MlflowServer, 
     assert "report.html" in {a.path for a in Reader(server.uri, run).client.list_artifacts(summary.info.run_id)}
 
 
+def test_the_means_are_there_before_the_report_and_that_is_made_once(store: str, tmp_path: Path) -> None:
+    run = slow_run(tmp_path, "reported", store, seconds=0.0)
+    with tracked(run) as follower:
+        assert follower is not None
+        assert not runner.execute(run, ray=False).errors
+        follower.announce_end()
+        deadline = time.monotonic() + 90.0
+        while not Reader(store, run).of_kind("mean") and time.monotonic() < deadline:
+            time.sleep(0.2)
+        assert len(Reader(store, run).of_kind("mean")) == 1
+        time.sleep(2.0)
+        assert Reader(store, run).of_kind("summary") == []
+        page = run.folder / "report" / "report.html"
+        assert not page.exists(), "the writer draws what the driver is drawing"
+        page.parent.mkdir(exist_ok=True)
+        page.write_text("made by the driver")
+    assert follower.reason == ""
+    assert_complete(store, run, tmp_path)
+    (summary,) = Reader(store, run).of_kind("summary")
+    artifacts = Reader(store, run).client.list_artifacts(summary.info.run_id)
+    assert {a.path for a in artifacts} == {"report.html", "campaign.yaml"}
+
+
+def test_a_writer_that_is_gone_can_be_told_of_the_end(store: str, tmp_path: Path) -> None:
+    run = slow_run(tmp_path, "gone", store, seeds=1, trials=2, seconds=0.0, tracking={"uri": store})
+    with tracked(run) as follower:
+        assert follower is not None
+        follower._process.kill()
+        follower._process.wait()
+        follower.announce_end()
+    assert "its process ended" in follower.reason
+
+
 def test_a_server_that_is_not_there_is_one_warning_or_a_refusal(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
