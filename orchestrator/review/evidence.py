@@ -64,10 +64,11 @@ def evidence_of(run: Run, study: Study, frame: DataFrame) -> list[Evidence]:
     shown = [o for o in seen if (o.weight < SUSPECT_WEIGHT and not is_fruitless(o)) or o.number in ruled]
     if not shown:
         return []
-    rows = frame[frame["study"] == study.key].set_index("number")
+    shown.sort(key=lambda o: o.weight)
+    parameters = _parameters(frame[frame["study"] == study.key], [o.number for o in shown])
     return [
-        _evidence(study, o, _parameters(rows, o.number), expected.get(o.number), deviation.get(o.number), seen, ruled)
-        for o in sorted(shown, key=lambda o: o.weight)
+        _evidence(study, o, values, expected.get(o.number), deviation.get(o.number), seen, ruled)
+        for o, values in zip(shown, parameters, strict=True)
     ]
 
 
@@ -105,10 +106,11 @@ def _evidence(
     )
 
 
-def _parameters(rows: DataFrame, number: int) -> dict[str, object]:
+def _parameters(rows: DataFrame, numbers: Sequence[int]) -> list[dict[str, object]]:
+    """The parameters of those trials of a study, each in its own units."""
     names = [str(column) for column in rows.columns if str(column).startswith("param.")]
-    values = rows[names].loc[[number]].to_numpy(dtype=object)[0].tolist()
-    return {name.removeprefix("param."): value for name, value in zip(names, values, strict=True)}
+    values = rows.set_index("number")[names].loc[list(numbers)].to_numpy(dtype=object).tolist()
+    return [{n.removeprefix("param."): v for n, v in zip(names, row, strict=True)} for row in values]
 
 
 def _replicate(o: Observation) -> Json:

@@ -126,7 +126,8 @@ def replay(
 
 def points_of(rows: DataFrame, objective: Objective) -> Array:
     """The trials as points of the unit cube, shape `n x d`."""
-    names = objective.space.names
+    space = objective.space  # some make it anew when asked
+    names = space.names
     values = rows[[f"param.{name}" for name in names]].to_numpy(dtype=object).tolist()  # texts stay texts, ints ints
-    points = [objective.space.from_units(dict(zip(names, row, strict=True))) for row in values]
+    points = [space.from_units(dict(zip(names, row, strict=True))) for row in values]
     return np.array(points).reshape(-1, objective.dim)

@@ -105,10 +105,10 @@ def study_frame(study: Study, events: Sequence[Event], objective: Objective) -> 
     the last try of a trial that failed for good came to nothing.
     """
     rows: list[dict[str, object]] = []
-    asked, ruled = recommendations(events), rulings(events)
+    asked, ruled, space = recommendations(events), rulings(events), objective.space  # some make it anew when asked
     reasons = {e.number: writable(e.reason) for e in of_type(events, TrialFailed)}
     for o in sorted(observations(events), key=lambda o: o.number):
-        parameters = {f"param.{k}": v for k, v in objective.space.to_units(np.array(o.x)).items()}
+        parameters = {f"param.{k}": v for k, v in space.to_units(np.array(o.x)).items()}
         rows.append(
             {
                 "study": study.key,
