@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from orchestrator.campaign.campaign import Campaign
 
 STARTED = time.time()
-COLLECT_EVERY = 10_000
-"""Objects made between two collections of garbage: every 700, as by default, costs a tenth of imports and figures."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -329,7 +327,8 @@ def _print_plan(campaign: "Campaign") -> None:
 
 def main() -> None:
     """Entry point: what cannot be done is one line and exit code 2, what the machine lacks one line and exit code 1."""
-    gc.set_threshold(COLLECT_EVERY)
+    if "--no-ray" not in sys.argv:  # there objectives run here: what they leave behind, models even, must not pile up
+        gc.set_threshold(10_000)  # new objects; every 700, as by default, costs a tenth of imports and figures
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # nothing is written outside a run, whoever loads MLflow
     try:
         app(prog_name="orchestrate")

@@ -1,6 +1,5 @@
 """A run in the foreground of a terminal: live progress, then its report, then how to go on from there."""
 
-import gc
 import shlex
 import signal
 from dataclasses import dataclass
@@ -46,8 +45,6 @@ class Foreground:
         """Run, report, and say how to resume when something stopped it; returns the exit code."""
         typer.echo(f"{self.run.name}: {counted(len(self.run.studies), 'study', 'studies')} in {self.run.folder}")
         signal.signal(signal.SIGTERM, _interrupt)
-        if self.no_ray:
-            gc.set_threshold(700)  # objectives run here: what they leave behind, models even, must not pile up
         try:
             outcome, follower = conduct(
                 self.run,
