@@ -16,9 +16,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 from orchestrator.campaign.campaign import Campaign
 from orchestrator.campaign.runs import Run
@@ -29,6 +31,25 @@ from orchestrator.engine.history import events_of
 BECOME_SUBREAPER = 36
 """Linux: processes whose parent ended become our children."""
 SAMPLE_SECONDS, TICKS = 0.1, os.sysconf("SC_CLK_TCK")
+PARTS = {
+    "tracking.follower": "MLflow's writer",
+    "raylet/raylet": "Ray's own",
+    "gcs_server": "Ray's own",
+    "default_worker": "studies",
+    "Agent": "Ray's own",
+    "agent": "Ray's own",
+    "ray::": "studies",
+    "orchestrator.cli": "driver",
+}
+"""Whose a process is, by the first of these in its command line."""
+
+
+class Measured(NamedTuple):
+    """Seconds by the clock, of the processor, and those by whose they were."""
+
+    wall: float
+    cpu: float
+    parts: dict[str, float]
 
 
 def loops(studies: Sequence[Study]) -> None:
@@ -58,15 +79,17 @@ def bare(campaign: str, seeds: int) -> None:
         process.join()
 
 
-def measured(command: Sequence[str]) -> tuple[float, float]:
+def measured(command: Sequence[str]) -> Measured:
     """Seconds until the prompt is back, and processor seconds of all that the command started, until the last of it is gone.
 
     Read from /proc all the time: Ray's raylet ignores the end of its workers, and what they took is then in nobody's sum.
     """
     begin, wall, spent = time.perf_counter(), 0.0, dict[tuple[int, int], float]()
+    whose: dict[tuple[int, int], str] = {}
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     while found := descendants(os.getpid()):
         spent |= found
+        whose |= {process: part for process in found if (part := part_of(process[0]))}
         if not wall and process.poll() is not None:
             wall = time.perf_counter() - begin
         if wall:
@@ -74,7 +97,19 @@ def measured(command: Sequence[str]) -> tuple[float, float]:
         time.sleep(SAMPLE_SECONDS)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command)
-    return wall, sum(spent.values())
+    parts: dict[str, float] = defaultdict(float)
+    for known, seconds in spent.items():
+        parts[whose.get(known, "others")] += seconds
+    return Measured(wall, sum(spent.values()), parts)
+
+
+def part_of(pid: int) -> str:
+    """Whose a process is; empty where its command line does not tell, or it is gone."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_text(errors="replace")
+    except OSError:
+        return ""
+    return next((part for mark, part in PARTS.items() if mark in words), "")
 
 
 def descendants(root: int) -> dict[tuple[int, int], float]:
@@ -126,15 +161,17 @@ def compare(folder: Path, campaign: str, seeds: int, repeats: int) -> None:
     ctypes.CDLL(None).prctl(BECOME_SUBREAPER, 1, 0, 0, 0)
     alone = [sys.executable, __file__, "--bare", "--campaign", campaign, "--seeds", str(seeds)]
     whole = [sys.executable, "-m", "orchestrator.cli", "run", campaign, "--seeds", str(seeds), "--root", str(folder)]
-    found: list[tuple[tuple[float, float], tuple[float, float]]] = []
-    for i in range(repeats):
-        found.append((measured(alone), measured([*whole, "--name", f"whole{i}"])))
+    found = [(measured(alone), measured([*whole, "--name", f"whole{i}"])) for i in range(repeats)]
     (wall, cpu), (whole_wall, whole_cpu) = (
-        tuple(map(min, zip(*each, strict=True))) for each in zip(*found, strict=True)
+        (min(m.wall for m in each), min(m.cpu for m in each)) for each in zip(*found, strict=True)
     )
+    parts = min((m for _, m in found), key=lambda m: m.cpu).parts
     gap, processes = start_up(Run.open(folder, f"whole{repeats - 1}"))
     print(f" command: {whole_wall:.1f} s, bare loops {wall:.1f} s: {whole_wall / wall:.2f} times  target <= 1.2")
     print(f"          {whole_cpu:.1f} s of processor, bare {cpu:.1f} s: {whole_cpu / cpu:.2f} times")
+    print(
+        f"          {', '.join(f'{part} {seconds:.1f}' for part, seconds in sorted(parts.items(), key=lambda p: -p[1]))} s"
+    )
     print(f"          {processes} study processes, {1000 * gap:.0f} ms between two studies of one")
 
 
