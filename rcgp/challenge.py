@@ -33,9 +33,9 @@ LEAST_SPREAD = 0.3
 (On the digits surface the best score goes to a constant and nine lies.)"""
 
 NOWHERE = 0.2
-"""Less spread is enough where those left out have a place with less than this probability (`random_failures`): what is far out
-here and there is no objective. Without it, of lies of 5 to 100 deviations that make a quarter to a third of all reports from the
-first on, 32 % were found in 108 searches of 40 trials, and 156 honest rows doubted; with it 98 %, and 5."""
+"""Less spread is enough, at twice the price, where those left out have a place with less than this probability: what is far out here
+and there is no objective (`rcgp.random_failures`). Without it, of lies of 5 to 100 deviations that make a quarter to a third of all
+reports from the first on, 32 % were found in 40 trials, with it 95 %; with 0.5 at the price 99 %, and an honest low corner of digits."""
 
 INTERVALS = 12.0
 """A challenge is due so many times while the rows become e times as many: when there are a twelfth more. With every fit an update
@@ -84,15 +84,15 @@ def _with_the_objective(
     """A challenger that keeps the `least` spread, or else what is left of it: what it calls lies may be the objective.
 
     A rougher explanation that keeps the spread is better: to it nobody lies whom nobody near contradicts. Without one it stands
-    if those it calls lies are here and there.
+    if it gains twice the price and those it calls lies are here and there.
     """
     if challenger.score <= needed or _spread(challenger, reports) >= least:
         return challenger
     rougher = climb.rougher(challenger)
     if rougher.score > needed and _spread(rougher, reports) >= least:
         return rougher
-    sure = challenger.score > needed + PRICE  # twice the price
-    nowhere = sure and probability_of_region(reports.X, challenger.honest, climb.kernel) < NOWHERE
+    twice = challenger.score > needed + PRICE
+    nowhere = twice and probability_of_region(reports.X, challenger.honest, climb.kernel) < NOWHERE
     return challenger if nowhere else replace(challenger, score=-math.inf)
 
 
