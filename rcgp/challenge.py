@@ -33,9 +33,10 @@ LEAST_SPREAD = 0.3
 (On the digits surface the best score goes to a constant and nine lies.)"""
 
 NOWHERE = 0.2
-"""Less spread is enough, at twice the price, where those left out have a place with less than this probability: what is far out here
-and there is no objective (`rcgp.random_failures`). Without it, of lies of 5 to 100 deviations that make a quarter to a third of all
-reports from the first on, 32 % were found in 40 trials, with it 95 %; with 0.5 at the price 99 %, and an honest low corner of digits."""
+"""Less spread is enough, at twice the price, where those left out have a place with less than this probability: what is far out
+here and there is no objective (`rcgp.random_failures`). Without it, of lies of 5 to 100 deviations that make a quarter to a
+third of all reports from the first on, 32 % were found in 40 trials, with it 95 %. With 0.5 and once the price it is 99 %, but
+the honest low corner of digits is doubted too."""
 
 INTERVALS = 12.0
 """A challenge is due so many times while the rows become e times as many: when there are a twelfth more. With every fit an update
