@@ -10,7 +10,7 @@ from ray import tune
 from objectives import prepare
 from orchestrator.campaign.runs import import_from
 from orchestrator.campaign.study import Study
-from orchestrator.engine.adversary import RemoteAdversary
+from orchestrator.engine.adversary import BESIDE, RemoteAdversary
 from orchestrator.engine.build import build_objective, simulated_machines
 from orchestrator.engine.desk import asks
 from orchestrator.engine.trial import Try, attempt, die_now, never
@@ -38,7 +38,8 @@ class TrialActor(tune.Trainable):
         told = self.config
         trial = Try(told["number"], tuple(told["x"]), told["attempt"], told["replicate_of"])
         if self._study.trial_seconds is not None:  # on record before anything can hang
-            ray.get(self._adversary.begin.remote(trial.number, trial.attempt, self._node, os.getpid()))
+            begin = self._adversary.begin.options(concurrency_group=BESIDE)
+            ray.get(begin.remote(trial.number, trial.attempt, self._node, os.getpid()))
         client = RemoteAdversary(self._adversary)
         outcome = attempt(
             self._study,

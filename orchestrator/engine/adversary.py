@@ -1,5 +1,6 @@
 """The adversary of a study, as those who evaluate trials meet it: in their own process, or as an actor for all of them."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ray.actor import ActorHandle
 
 
+BESIDE = "beside"
+"""The threads of an adversary's actor that are not the one in which it decides."""
 DEATHS = 10
 """How often an adversary's process may die of one question and be asked again: more is no accident, and costs the trial."""
 
@@ -105,7 +108,8 @@ class AdversaryActor:
 
     Runs as a named Ray actor on the driver's node. Every decision is in the ledger before it is told, and a restarted
     actor reads it back, so that a budget is neither refilled nor paid twice. Trial actors also say here what they
-    begin to evaluate, so that the driver can end one that hangs.
+    begin to evaluate, so that the driver can end one that hangs. Those who ask for no decision go by `BESIDE`: an
+    adversary that hangs itself keeps nobody from that.
     """
 
     def __init__(self, study: Study, path: Path, earlier: Sequence[Event] = (), paths: Sequence[str] = ()) -> None:
@@ -117,6 +121,7 @@ class AdversaryActor:
         self._adversary.restore([*self._ledger.events, *earlier])
         self._written = {e.number for e in self._ledger.events if isinstance(e, AdversaryReported)}
         self._begun: dict[int, tuple[int, str, int, float]] = {}
+        self._asked_at = math.inf
 
     def report(
         self, number: int, attempt: int, x: Point, y_true: float, replicate_of: int | None = None
@@ -130,12 +135,15 @@ class AdversaryActor:
 
     def _asked(self, *question: Any) -> AdversaryReported:
         """Ask; what is raised costs the trial, `SystemExit` too, which would end this process, and the next, and the next."""
+        self._asked_at = time.monotonic()
         try:
             return self._adversary.report(*question)
         except Exception:
             raise
         except BaseException as error:
             raise RuntimeError(f"the adversary raised {type(error).__name__}") from None
+        finally:
+            self._asked_at = math.inf
 
     def decided(self, number: int) -> AdversaryReported | None:
         """The decision for a trial that may have died before it could tell."""
@@ -152,6 +160,10 @@ class AdversaryActor:
             Evaluating(number, attempt, node, pid, now - since)
             for number, (attempt, node, pid, since) in self._begun.items()
         ]
+
+    def thinking(self) -> float:
+        """For how many seconds the present question has been without an answer; 0 if there is none."""
+        return max(0.0, time.monotonic() - self._asked_at)
 
     def pid(self) -> int:
         """The process this runs in."""

@@ -1,12 +1,13 @@
 """The Ray side of a run: the cluster that is started or joined, and what runs where in it."""
 
 import atexit
+import gc
 import logging
 import os
 import socket
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from typing import Any
 from uuid import uuid4
@@ -124,6 +125,7 @@ def _leave(owned: bool, writer: object, connection: Connection | None) -> None:
     import ray
 
     if connection is not None:
+        gc.collect()  # a handle that is found after Ray has ended, while that goes on beside us, would end this process
         connection.leave()
     elif owned:
         ray.shutdown()
@@ -190,13 +192,14 @@ def check_address(address: str | None) -> None:
         ) from None
 
 
-def actor_here(cls: type, node: str, **options: object) -> Any:
-    """`cls` as an actor class that takes no cores and stays on this node."""
+def actor_here(cls: type, node: str, groups: Mapping[str, int] | None = None, **options: object) -> Any:
+    """`cls` as an actor class that takes no cores and stays on this node, with so many threads for each of `groups`."""
     import ray
     from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
     here = NodeAffinitySchedulingStrategy(node, soft=False)
-    return ray.remote(cls).options(num_cpus=0, scheduling_strategy=here, **options)
+    actor: Any = ray.remote(concurrency_groups=dict(groups))(cls) if groups else ray.remote(cls)
+    return actor.options(num_cpus=0, scheduling_strategy=here, **options)
 
 
 def demand(study: Study) -> tuple[float, float]:

@@ -23,12 +23,12 @@ from ray.tune.search import Searcher
 
 from orchestrator.campaign.study import Study
 from orchestrator.engine.actors import TrialActor
-from orchestrator.engine.adversary import AdversaryActor, Evaluating
+from orchestrator.engine.adversary import BESIDE, AdversaryActor, Evaluating
 from orchestrator.engine.answering import Answering
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.cluster import actor_here
 from orchestrator.engine.conductor import Conductor
-from orchestrator.engine.deadline import Deadlines, Process
+from orchestrator.engine.deadline import Deadlines, Process, end_process
 from orchestrator.engine.desk import RungDesk
 from orchestrator.engine.events import AdversaryReported
 from orchestrator.engine.journal import Journal, JournalError
@@ -125,7 +125,7 @@ class StudySearch(Searcher):
         """What the adversary decided for a trial that could not tell."""
         if self._adversary is None:
             return None
-        decided: AdversaryReported | None = ray.get(self._adversary.decided.remote(number))
+        decided: AdversaryReported | None = ray.get(_beside(self._adversary.decided).remote(number))
         return decided
 
     def save_to_dir(self, checkpoint_dir: str, session_str: str = "default") -> None:
@@ -142,7 +142,7 @@ class StudySearch(Searcher):
 
 
 class TimeLimit(Callback):
-    """Ends trials over their time limit while Tune waits for them."""
+    """Ends trials over their time limit while Tune waits for them, and an adversary that takes as long to answer."""
 
     def __init__(
         self, search: StudySearch, adversary: "ActorHandle[AdversaryActor]", deadlines: Deadlines, limit: float
@@ -156,15 +156,23 @@ class TimeLimit(Callback):
             return
         self._looked = time.monotonic()
         live = {(t.number, t.attempt) for t in self._search.live.values()}
-        evaluating: list[Evaluating] = ray.get(self._adversary.evaluating.remote())
+        evaluating: list[Evaluating] = ray.get(_beside(self._adversary.evaluating).remote())
         for trial in evaluating:
             if (key := (trial.number, trial.attempt)) in live:
                 self._deadlines.begin(key, self._limit, Process(trial.node, trial.pid), trial.seconds)
         self._deadlines.keep(live)
         self._deadlines.enforce()
+        if ray.get(_beside(self._adversary.thinking).remote()) > self._limit:  # a new one remembers what was decided
+            here = ray.get_runtime_context().get_node_id()
+            end_process(Process(here, ray.get(_beside(self._adversary.pid).remote())))
 
     def __getstate__(self) -> dict[str, object]:
         return {}
+
+
+def _beside(method: Any) -> Any:
+    """A method of the adversary's actor that is answered while it decides."""
+    return method.options(concurrency_group=BESIDE)
 
 
 def run_parallel(
@@ -174,7 +182,7 @@ def run_parallel(
     conductor = Conductor(study, build_objective(study), journal, shared=True)
     conductor.begin(node, os.getpid())
     name = f"adversary of {ledger} {uuid4().hex}"
-    actor = actor_here(AdversaryActor, node, name=name, max_restarts=-1, max_task_retries=-1)
+    actor = actor_here(AdversaryActor, node, groups={BESIDE: 2}, name=name, max_restarts=-1, max_task_retries=-1)
     adversary = actor.remote(study, ledger, journal.events, tuple(paths))
     desk = _desk(study, node, name)
     try:
@@ -201,7 +209,7 @@ def _desk(study: Study, node: str, adversary: str) -> "ActorHandle[RungDesk] | N
     if study.scheduler is None:
         return None
     threads = study.workers + 2  # those who wait for an answer, the one who gives it, and who asks again
-    options = {"max_restarts": -1, "max_task_retries": -1, "max_concurrency": threads}
+    options: dict[str, Any] = {"max_restarts": -1, "max_task_retries": -1, "max_concurrency": threads}
     desk: ActorHandle[RungDesk] = actor_here(RungDesk, node, name=_desk_of(study, adversary), **options).remote()
     return desk
 

@@ -114,6 +114,26 @@ def test_trial_actors_survive_what_their_trials_do(tmp_path):
     assert len(processes) <= 2 + 3, "actors are reused: a new one only for each that was lost"
 
 
+def test_an_adversary_that_hangs_costs_its_trials_a_try_and_no_more(tmp_path):
+    study = Study(
+        Component("random"),
+        Component("faulty:Faulty", {"folder": str(tmp_path)}),
+        Component("stalling:Stalling", {"folder": str(tmp_path), "budget": 1}),
+        trials=6,
+        initial=2,
+        workers=2,
+        retries=1,
+        trial_seconds=2.0,
+        cpus=0.5,
+    )
+    events = parallel(study, tmp_path)
+    assert (tmp_path / "stalled").exists()
+    assert_settled_once(events, study)
+    assert not any(o.failed for o in observations(events)), "a new one answered"
+    reasons = {f.reason for f in of_type(events, TrialFailed)}
+    assert reasons == {"over the time limit of 2 s"}
+
+
 def test_a_killed_adversary_neither_refills_nor_forgets(tmp_path):
     import ray
 

@@ -39,15 +39,15 @@ def test_who_is_doubted_is_asked_last(repeats: Repeats) -> None:
     assert repeats.ran_on(3) == ("bad", "good")
 
 
-def test_a_node_is_avoided_as_long_as_another_is_left() -> None:
+def test_a_node_is_avoided_as_long_as_another_is_left(local_ray: None) -> None:
     study = Study(
-        algorithm=Component("random"), objective=Component("forrester"), adversary=Component("honest"), seed=0, trials=1
+        algorithm=Component("random"),
+        objective=Component("forrester"),
+        adversary=Component("honest"),
+        seed=0,
+        trials=1,
     )
-    ray.init(address="local", num_cpus=1, include_dashboard=False)
-    try:
-        here = ray.nodes()[0]["NodeID"]
-        assert avoidable(study, ["gone"]) == ["gone"]
-        assert avoidable(study, ["gone", here]) == ["gone"]
-        assert avoidable(study, [here, "gone"]) == []
-    finally:
-        ray.shutdown()
+    here = ray.nodes()[0]["NodeID"]
+    assert avoidable(study, ["gone"]) == ["gone"]
+    assert avoidable(study, ["gone", here]) == ["gone"]
+    assert avoidable(study, [here, "gone"]) == []
