@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +18,7 @@ from orchestrator.campaign.study import Study
 from orchestrator.engine.build import build_objective
 from orchestrator.engine.control import GOODBYE_SECONDS, ControlLostError, leave_without_control
 from orchestrator.engine.driver_node import DriverNode, JournalWriter
+from orchestrator.engine.scratch import remove_scratch
 from orchestrator.engine.small_ray import without_onlookers
 from orchestrator.errors import UserError
 
@@ -37,6 +39,7 @@ class Connection:
     def __init__(self, address: str | None) -> None:
         self._address = address
         self._error: BaseException | None = None
+        self._journals: Path | None = None
         self._there, self._over = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._live, name="Ray", daemon=True)
         self._thread.start()
@@ -71,10 +74,16 @@ class Connection:
         """End this driver's part in Ray; nobody waits for that but the end of the process."""
         self._over.set()
 
+    def serve(self, journals: Path) -> None:
+        """Know whose studies run on it, to clear up behind them."""
+        self._journals = journals
+
     def end(self) -> None:
         """End it and wait for that."""
         self.leave()
         self._thread.join(GOODBYE_SECONDS)  # a Ray that lost its control process cannot say goodbye
+        if self._journals is not None:
+            remove_scratch(self._journals)
 
 
 @contextmanager
@@ -85,6 +94,7 @@ def cluster(address: str | None, run: Run, connection: Connection | None = None)
     owned = connection is not None or not ray.is_initialized()
     if connection is not None:
         connection.wait()
+        connection.serve(run.journals)
     elif owned:
         connect(address)
     alone = owned and address in (None, "local")  # a Ray that is not ours may grow nodes at any time

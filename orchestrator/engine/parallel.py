@@ -33,6 +33,7 @@ from orchestrator.engine.desk import RungDesk
 from orchestrator.engine.events import AdversaryReported
 from orchestrator.engine.journal import Journal, JournalError
 from orchestrator.engine.placement import RelaxPlacement, avoidable, bundle
+from orchestrator.engine.scratch import scratch_prefix
 from orchestrator.engine.trial import Evaluation, FailedTry, Try
 from orchestrator.plain import Json
 
@@ -193,7 +194,7 @@ def run_parallel(
         if not conductor.finished:
             watching: list[Callback] = [] if limit is None else [TimeLimit(search, adversary, deadlines, limit)]
             watching += [] if desk is None else [Answering(desk, search.stops)]
-            _fit(study, search, name, paths, [*watching, RelaxPlacement(study)])
+            _fit(study, search, name, paths, [*watching, RelaxPlacement(study)], scratch_prefix(ledger.parent))
         if search.error is not None:
             raise search.error
     finally:
@@ -236,12 +237,14 @@ def _settings(workers: int) -> Iterator[None]:
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
-def _fit(study: Study, search: StudySearch, adversary: str, paths: Sequence[str], callbacks: list[Callback]) -> None:
+def _fit(
+    study: Study, search: StudySearch, adversary: str, paths: Sequence[str], callbacks: list[Callback], prefix: str
+) -> None:
     desk = _desk_of(study, adversary)
     actor = tune.with_parameters(TrialActor, study=study, adversary=adversary, desk=desk, paths=tuple(paths))
     # Tune keeps classes by name for all studies of a driver: of one name, the last study's would serve them all
     actor.__name__ = f"TrialActor_{uuid4().hex}"
-    with _settings(study.workers), TemporaryDirectory(prefix="orchestrate-") as folder:
+    with _settings(study.workers), TemporaryDirectory(prefix=prefix) as folder:
         tune.Tuner(
             tune.with_resources(actor, partial(bundle, study)),
             tune_config=tune.TuneConfig(
