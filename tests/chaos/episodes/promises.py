@@ -20,6 +20,9 @@ BLAMELESS = ("time limit", "adversary", "Adversary", "killed", "SystemExit: 0", 
 """In the reason of a failure that is not the objective's; the last is torch after a time limit that cut its import."""
 GRACE = 30.0
 """Seconds in which what a session started must have ended after it."""
+AGENTS = 90.0
+"""The same after a driver was killed: Ray's agents tell its control process, which is gone too, that their raylet died, and wait
+a minute for an answer."""
 
 
 def books(folder: Path) -> dict[str, list[Record]]:
@@ -110,7 +113,7 @@ def check_left_behind(folder: Path, *, killed: bool) -> None:
 
     A process that was killed leaves its scratch folder among the temporary files.
     """
-    deadline = time.monotonic() + GRACE
+    deadline = time.monotonic() + (AGENTS if killed else GRACE)
     while (left := marked(folder)) and time.monotonic() < deadline:
         time.sleep(0.1)
     shown = [title_of(pid)[:100] for pid in left]
