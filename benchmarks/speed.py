@@ -19,10 +19,11 @@ time of tell and ask counts. The peers are used as people use them: BoTorch fits
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -55,6 +56,12 @@ def sample(n: int, dim: int) -> Data:
     y = np.sin(6 * X[:, 0]) + X[:, : min(dim, 4)].sum(axis=1) + 0.1 * rng.standard_normal(n)
     y[rng.random(n) < 0.02] = 1e3
     return X, y
+
+
+def samples(sizes: list[int], dims: list[int]) -> Iterator[tuple[int, int, Data]]:
+    """The data of every row of a table."""
+    for n, dim in itertools.product(sizes, dims):
+        yield n, dim, sample(n, dim)
 
 
 def ours(data: Data, asks: int) -> float:
@@ -119,12 +126,10 @@ def print_speed(sizes: list[int], dims: list[int], asks: int) -> None:
     ours(sample(40, 2), 5), botorch(sample(20, 2), 1)  # warm up: imports and caches
     print("| n | d | ours, s | " + " | ".join(f"{peer}, s | ours / {peer}" for peer in PEERS) + " |")
     print("|---" * (3 + 2 * len(PEERS)) + "|")
-    for n in sizes:
-        for dim in dims:
-            data = sample(n, dim)
-            mine = ours(data, min(asks, n // 2))
-            rows = [f"{seconds:.3f} | {mine / seconds:.2f}" for seconds in (peer(data, 1) for peer in PEERS.values())]
-            print(f"| {n} | {dim} | {mine:.4f} | " + " | ".join(rows) + " |", flush=True)
+    for n, dim, data in samples(sizes, dims):
+        mine = ours(data, min(asks, n // 2))
+        rows = [f"{seconds:.3f} | {mine / seconds:.2f}" for seconds in (peer(data, 1) for peer in PEERS.values())]
+        print(f"| {n} | {dim} | {mine:.4f} | " + " | ".join(rows) + " |", flush=True)
 
 
 def random_bound(dim: int, seed: int) -> UCB:
@@ -183,12 +188,10 @@ def print_pending(sizes: list[int], dims: list[int]) -> None:
     in_a_row(sample(40, 2), 4)  # warm up
     print("| n | d | " + " | ".join(f"m = {m}, s | each / one" for m in counts) + " |")
     print("|---" * (2 + 2 * len(counts)) + "|")
-    for n in sizes:
-        for dim in dims:
-            data = sample(n, dim)
-            seconds = [float(np.median([in_a_row(data, m) for _ in range(3)])) for m in counts]
-            cells = [f"{s:.3f} | {s / m / seconds[0]:.2f}" for m, s in zip(counts, seconds, strict=True)]
-            print(f"| {n} | {dim} | " + " | ".join(cells) + " |", flush=True)
+    for n, dim, data in samples(sizes, dims):
+        seconds = [float(np.median([in_a_row(data, m) for _ in range(3)])) for m in counts]
+        cells = [f"{s:.3f} | {s / m / seconds[0]:.2f}" for m, s in zip(counts, seconds, strict=True)]
+        print(f"| {n} | {dim} | " + " | ".join(cells) + " |", flush=True)
 
 
 RUNGS = (1 / 9, 1 / 3, 1.0)
@@ -216,13 +219,11 @@ def print_curves(sizes: list[int], dims: list[int], asks: int) -> None:
     with_curves(sample(40, 2), 5, 0.5)  # warm up
     print("| trials | d | one row a trial, s | " + " | ".join(f"{s:.0%} stopped, s | ratio" for s in shares) + " |")
     print("|---" * (3 + 2 * len(shares)) + "|")
-    for n in sizes:
-        for dim in dims:
-            data = sample(n, dim)
-            plain = ours(data, min(asks, n // 2))
-            seconds = [with_curves(data, min(asks, n // 2), share) for share in shares]
-            cells = " | ".join(f"{s:.4f} | {s / plain:.2f}" for s in seconds)
-            print(f"| {n} | {dim} | {plain:.4f} | {cells} |", flush=True)
+    for n, dim, data in samples(sizes, dims):
+        plain = ours(data, min(asks, n // 2))
+        seconds = [with_curves(data, min(asks, n // 2), share) for share in shares]
+        cells = " | ".join(f"{s:.4f} | {s / plain:.2f}" for s in seconds)
+        print(f"| {n} | {dim} | {plain:.4f} | {cells} |", flush=True)
 
 
 def main() -> None:

@@ -35,10 +35,9 @@ class Repeats:
         """Trials beyond those of the study's own plan."""
         self._again: list[int] = []
         self._heard: set[str] = set()
-        self._first: dict[int, int] = {}
-        self._nodes: dict[int, list[str]] = {}
-        """Where a point ran, in the order in which it is best not asked again there."""
-        self._node_of: dict[int, str] = {}
+        self._runs: dict[int, tuple[int, str]] = {}
+        """The first run of the same point, and the node, of every trial that came back."""
+        self._doubted: set[int] = set()
 
     def heard(self, request: Request) -> bool:
         """Whether the study knows of it."""
@@ -52,18 +51,11 @@ class Repeats:
             self._confirmations, self.candidates = self._confirmations + request.trials, request.candidates
         elif request.ruling == "again":
             self._again.append(request.number)
-            self._avoid_first(request.number)
-
-    def _avoid_first(self, number: int) -> None:
-        """Whoever reported what a person doubts is the last to be asked about it."""
-        nodes, doubted = self._nodes.get(self._first.get(number, number), []), self._node_of.get(number)
-        if doubted in nodes:
-            nodes.remove(doubted)
-            nodes.insert(0, doubted)
+            self._doubted.add(request.number)
 
     def settle(self, replicate_of: int | None) -> None:
         """A repetition of that trial was started; who wanted it may have named a later run of the same point."""
-        met = next((number for number in self._again if self._first.get(number, number) == replicate_of), None)
+        met = next((number for number in self._again if self._runs.get(number, (number,))[0] == replicate_of), None)
         if met is not None:
             self._again.remove(met)
 
@@ -78,11 +70,10 @@ class Repeats:
     def note(self, observation: Observation) -> None:
         """Remember where a trial ran."""
         first = observation.number if observation.replicate_of is None else observation.replicate_of
-        nodes = self._nodes.setdefault(first, [])
-        self._first[observation.number], self._node_of[observation.number] = first, observation.node
-        if observation.node and observation.node not in nodes:
-            nodes.append(observation.node)
+        self._runs[observation.number] = first, observation.node
 
     def ran_on(self, first: int | None) -> tuple[str, ...]:
-        """The nodes where a trial and its repetitions ran, the one to avoid most first."""
-        return () if first is None else tuple(self._nodes.get(first, ()))
+        """The nodes where a trial and its repetitions ran; first those whose report a person doubts, who are asked last."""
+        runs = [number for number, (point, node) in self._runs.items() if point == first and node]
+        runs.sort(key=lambda number: number not in self._doubted)
+        return tuple(dict.fromkeys(self._runs[number][1] for number in runs))

@@ -35,6 +35,9 @@ pytestmark = [pytest.mark.ray, pytest.mark.usefixtures("local_ray")]
 PLAN = {"name": "test", "algorithms": "random", "initial": 2, "trials": 4, "resources": {"cpus": 1}}
 
 
+HASTY = {"initial": 2, "workers": 2, "retries": 1, "trial_seconds": 2.0, "cpus": 0.5}
+
+
 def parallel(study: Study, folder: Path) -> list[Event]:
     """Run a study with trial actors, directed from this process."""
     import ray
@@ -96,11 +99,7 @@ def test_trial_actors_survive_what_their_trials_do(tmp_path):
         Component("faulty:Faulty", {"folder": str(tmp_path), "faults": faults}),
         Component("crash", {"value": -5.0, "budget": 2}),
         trials=8,
-        initial=2,
-        workers=2,
-        retries=1,
-        trial_seconds=2.0,
-        cpus=0.5,
+        **HASTY,
     )
     events = parallel(study, tmp_path)
     assert_settled_once(events, study)
@@ -120,11 +119,7 @@ def test_an_adversary_that_hangs_costs_its_trials_a_try_and_no_more(tmp_path):
         Component("faulty:Faulty", {"folder": str(tmp_path)}),
         Component("stalling:Stalling", {"folder": str(tmp_path), "budget": 1}),
         trials=6,
-        initial=2,
-        workers=2,
-        retries=1,
-        trial_seconds=2.0,
-        cpus=0.5,
+        **HASTY,
     )
     events = parallel(study, tmp_path)
     assert (tmp_path / "stalled").exists()
