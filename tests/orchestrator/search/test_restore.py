@@ -2,19 +2,16 @@
 
 import json
 import math
-import os
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import time
-from glob import glob
 from pathlib import Path
 from typing import Any
 
 import pytest
 import trainables
+from killed_tuners import kill_at_the_gate, start, stop_between_saves
 from ray import cloudpickle, tune
 from ray.tune.search import ConcurrencyLimiter, Repeater
 from trainables import crashes_until_repaired
@@ -171,11 +168,12 @@ from ray.tune.search import Repeater
 from orchestrator import RCGPSearch
 
 folder, step = Path(sys.argv[1]), sys.argv[2]
+AFTER = int(sys.argv[5]) if step == "start" else 0
 SPACE = {"x": tune.uniform(0, 1), "kind": tune.choice(["a", "b", "c"]), "folder": str(folder)}
 
 def trainable(config):
-    import time
-    time.sleep(0.3)
+    from killed_tuners import wait_at_the_gate
+    wait_at_the_gate(Path(config["folder"]), AFTER)
     with open(Path(config["folder"]) / "ran", "a") as log:
         log.write(f"{config['x']!r} {config['kind']}\\n")
     tune.report({"loss": (config["x"] - 0.3) ** 2})
@@ -200,50 +198,10 @@ Path(sys.argv[3]).write_text(json.dumps(summary))
 """
 
 
-ROOT = Path(__file__).parents[3]
-ENVIRONMENT = {"TUNE_GLOBAL_CHECKPOINT_S": "0", "RAY_USAGE_STATS_ENABLED": "0", "PYTHONPATH": str(ROOT)}
-
-
-def start(script: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    command = [sys.executable, str(script), *arguments]
-    return subprocess.Popen(command, env={**os.environ, **ENVIRONMENT}, stderr=subprocess.DEVNULL)
-
-
-def wait_for_lines(path: Path, count: int, seconds: float = 120) -> None:
-    deadline = time.monotonic() + seconds
-    while not path.exists() or len(path.read_text().splitlines()) < count:
-        assert time.monotonic() < deadline, f"{path} did not reach {count} lines"
-        time.sleep(0.05)
-
-
 def start_and_kill(script: Path, folder: Path, after: int, repeats: dict[str, bool] | None = None) -> None:
     """A driver that gets SIGKILL when so many trials ran; with `repeats` behind a Repeater."""
-    driver = start(script, str(folder), "start", str(folder / "summary.json"), json.dumps(repeats))
-    try:
-        wait_for_lines(folder / "ran", after)
-        stop_between_saves(driver, folder / "run")
-    finally:
-        driver.send_signal(signal.SIGKILL)
-        driver.wait()
-
-
-def stop_between_saves(driver: subprocess.Popen[bytes], run: Path) -> None:
-    """Halt the driver when what Tune wrote was copied to its storage: Tune itself cannot restore from half a state."""
-    for _ in range(200):
-        driver.send_signal(signal.SIGSTOP)
-        if is_copied(f"{tempfile.gettempdir()}/ray/session_*_{driver.pid}/artifacts/*/run/driver_artifacts", run):
-            return
-        driver.send_signal(signal.SIGCONT)
-        time.sleep(0.05)
-    raise AssertionError("the driver was never between two saves")
-
-
-def is_copied(staging: str, run: Path) -> bool:
-    """Whether the three states that Tune keeps lie in the storage as they were written."""
-    kinds = ("experiment_state", "search_gen_state", "searcher-state")
-    written = [Path(name) for kind in kinds for name in glob(f"{staging}/{kind}-*")]
-    pairs = [(file, run / file.name) for file in written]
-    return len(pairs) == 3 and all(b.exists() and a.read_bytes() == b.read_bytes() for a, b in pairs)
+    driver = start(script, str(folder), "start", str(folder / "summary.json"), json.dumps(repeats), str(after))
+    kill_at_the_gate(driver, folder, after)
 
 
 @pytest.mark.slow

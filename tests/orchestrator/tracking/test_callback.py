@@ -2,11 +2,7 @@
 
 import json
 import logging
-import os
 import pickle
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -14,6 +10,7 @@ from typing import Any
 import mlflow
 import pytest
 import trainables
+from killed_tuners import kill_at_the_gate, ran, start
 from mlflow.entities import Run
 from ray import cloudpickle, tune
 from ray.air.integrations.mlflow import MLflowLoggerCallback
@@ -184,8 +181,8 @@ folder, step = Path(sys.argv[1]), sys.argv[2]
 SPACE = {"x": tune.uniform(0, 1), "folder": str(folder)}
 
 def trainable(config):
-    import time
-    time.sleep(0.3)
+    from killed_tuners import wait_at_the_gate
+    wait_at_the_gate(Path(config["folder"]), after=8)
     with open(Path(config["folder"]) / "ran", "a") as log:
         log.write(f"{config['x']!r}\\n")
     tune.report({"loss": (config["x"] - 0.3) ** 2})
@@ -204,38 +201,21 @@ grid = tuner.fit()
 """
 
 
-def start(folder: Path, step: str, checkpoint_seconds: str) -> "subprocess.Popen[bytes]":
-    (folder / "driver.py").write_text(DRIVER)
-    settings = {"TUNE_GLOBAL_CHECKPOINT_S": checkpoint_seconds, "PYTHONPATH": str(ROOT), "RAY_USAGE_STATS_ENABLED": "0"}
-    command = [sys.executable, str(folder / "driver.py"), str(folder), step]
-    return subprocess.Popen(command, env=os.environ | settings, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-
-
-def wait_for_lines(path: Path, count: int) -> None:
-    deadline = time.monotonic() + 180
-    while not path.exists() or len(path.read_text().splitlines()) < count:
-        assert time.monotonic() < deadline, f"{path} did not reach {count} lines"
-        time.sleep(0.05)
-
-
 @pytest.mark.slow
 @pytest.mark.ray
-@pytest.mark.parametrize("checkpoint_seconds", ["0", "4"], ids=["nothing lost", "trials lost"])
+@pytest.mark.parametrize("checkpoint_seconds", [0, 3600], ids=["nothing lost", "trials lost"])
 def test_a_killed_driver_and_a_restored_tuner_leave_one_parent_and_every_trial_once(
-    tmp_path: Path, checkpoint_seconds: str
+    tmp_path: Path, checkpoint_seconds: float
 ) -> None:
     """With rare checkpoints Tune itself forgets trials that ended, and runs others in their place."""
-    driver = start(tmp_path, "start", checkpoint_seconds)
-    try:
-        wait_for_lines(tmp_path / "ran", 3)
-        deadline = time.monotonic() + 60
-        while not list((tmp_path / "run").glob("experiment_state-*.json")) and time.monotonic() < deadline:
-            time.sleep(0.05)
-        wait_for_lines(tmp_path / "ran", 8)
-    finally:
-        driver.send_signal(signal.SIGKILL)
-        driver.wait()
-    assert start(tmp_path, "restore", checkpoint_seconds).wait(timeout=240) == 0
+    script = tmp_path / "driver.py"
+    script.write_text(DRIVER)
+    driver = start(script, str(tmp_path), "start", checkpoint_seconds=checkpoint_seconds)
+    kill_at_the_gate(driver, tmp_path, after=8)
+    restored = start(script, str(tmp_path), "restore", checkpoint_seconds=checkpoint_seconds)
+    assert restored.wait(timeout=240) == 0
+    again = ran(tmp_path) - 16
+    assert again >= 4 if checkpoint_seconds else again <= 2
     ids = (tmp_path / "ids").read_text().split()
     found = runs(f"sqlite:///{tmp_path / 'mlflow.db'}", "killed")
     assert len(found["sweep"]) == 1
