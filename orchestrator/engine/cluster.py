@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import threading
+import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -109,10 +110,18 @@ def cluster(address: str | None, run: Run, connection: Connection | None = None)
         elif owned:
             leave_without_control()
         raise
-    except BaseException:
+    except BaseException as error:
+        _drop_what_it_holds(error)
         _leave(owned, writer, connection)
         raise
     _leave(owned, writer, connection)
+
+
+def _drop_what_it_holds(error: BaseException | None) -> None:
+    """Let go of the handles of Ray in the frames that an error came through; its traceback would keep them until it is told."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
 
 
 def another(address: str | None) -> Connection | None:
