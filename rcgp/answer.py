@@ -187,6 +187,17 @@ class Answer:
         covariance[np.diag_indices(len(points))] += JITTER
         return k @ own.alpha, cholesky(covariance)
 
+    def to_confirm(self, candidates: int, pending: Array) -> int | None:
+        """The row to repeat at the end: what would be handed over as long as that was run only once, then what decides it."""
+        best = self.index
+        once = self._runs(best) < 2 and np.isfinite(self.z[best]) and not taken(self.X[[best]], pending)[0]
+        return best if once else self.decisive(candidates, pending)
+
+    def _runs(self, row: int) -> int:
+        """How many reports there are of this very point, or of points that differ from it by less than the noise of a report."""
+        k = self._correlation(np.arange(len(self.z)), np.array([row]))[:, 0]
+        return int((np.isfinite(self.z) & (2.0 * (1.0 - k) <= self.posterior.noise)).sum())
+
     def decisive(self, candidates: int, pending: Array, views: Sequence[float] = (AROUND, FURTHER)) -> int | None:
         """The row to repeat: the one whose truth decides most what is handed over, or else the least repeated of the best.
 

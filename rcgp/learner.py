@@ -196,14 +196,14 @@ class Learner:
     def to_confirm(self, candidates: int = 3, pending: Array | None = None) -> int | None:
         """Index of the observation whose repetition serves the answer most, knowing that `pending` (`m x d`) are being tried.
 
-        First those whose report decides what is handed over; else the least repeated of the best `candidates` points. None
-        before there is a model, and where all that could be repeated is pending.
+        First what would be handed over, until it was run twice; then those whose report decides that; else the least repeated
+        of the best `candidates` points. None before there is a model, and where all that could be repeated is pending.
         """
         waiting = self._check_points(pending, "pending")
         if candidates < 1:
             raise ValueError(f"candidates must be at least 1, got {candidates}.")
         answer = self._answer() if self.n else None
-        return None if answer is None else answer.decisive(candidates, waiting)
+        return None if answer is None else answer.to_confirm(candidates, waiting)
 
     def _answer(self) -> Answer | None:
         """What can be said of the answer; None before there is a model."""

@@ -118,6 +118,19 @@ def test_lies_that_hold_each_other_up_are_looked_at_together() -> None:
     assert abs(optimizer.state_dict()["X"][optimizer.recommend()][0] - hidden) < 0.02
 
 
+def test_what_is_handed_over_is_run_twice_before_anything_else_is_looked_at() -> None:
+    """Where nothing else vouches for the winner but its own report, "confirmed" must mean that it was run again."""
+    optimizer = told(grid())
+    best = optimizer.recommend()
+    assert optimizer.to_confirm() == best
+    (x,) = optimizer.state_dict()["X"][best]
+    optimizer.tell(np.array([x]), bump(x))
+    optimizer.update()
+    second = optimizer.to_confirm()
+    assert optimizer.state_dict()["X"][second][0] != x
+    assert optimizer.recommendation().support >= 2
+
+
 def test_what_is_pending_is_not_asked_for_again() -> None:
     optimizer = told(grid())
     X = np.array(optimizer.state_dict()["X"])
