@@ -29,10 +29,10 @@ RULE = "a2-rcgp-ucb"
 OPTIONS = ("width", "decay", "margin", "ceiling", "gap", "rounds")
 CONSTANTS = (
     *(f"adaptive.{name}" for name in (*OPTIONS, "MANY_AT_ONCE", "LONGEST", "UNKNOWN_SHARE")),
-    *(f"challenge.{name}" for name in ("PRICE", "FEWEST_LIES", "LEAST_SPREAD", "INTERVALS")),
+    *(f"challenge.{name}" for name in ("PRICE", "FEWEST_LIES", "LEAST_SPREAD", "NOWHERE", "INTERVALS")),
     *(f"reconsider.{name}" for name in ("LIE_PRICE", "DOUBT_PRICE", "FEWEST")),
-    *(f"score.{name}" for name in ("TAIL", "ROUNDS")),
-    *(f"agreement.{name}" for name in ("FAR_OUT_BELOW", "FAR_OUT_ABOVE")),
+    *(f"score.{name}" for name in ("TAIL", "ROUGH", "ROUNDS")),
+    *(f"agreement.{name}" for name in ("FAR_OUT_BELOW", "FAR_OUT_ABOVE", "CROWD")),
     "rival.SETTLED",
 )
 """What was set by hand: by module of `rcgp` and name, the options of the surrogate included."""
