@@ -154,11 +154,10 @@ class AdversaryActor:
         self._begun[number] = (attempt, node, pid, time.monotonic())
 
     def evaluating(self) -> list[Evaluating]:
-        """The last process that began each trial."""
-        now = time.monotonic()
+        """The last process that began each trial; others begin meanwhile, in a thread beside this one."""
+        now, begun = time.monotonic(), self._begun.copy()
         return [
-            Evaluating(number, attempt, node, pid, now - since)
-            for number, (attempt, node, pid, since) in self._begun.items()
+            Evaluating(number, attempt, node, pid, now - since) for number, (attempt, node, pid, since) in begun.items()
         ]
 
     def thinking(self) -> float:

@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -206,6 +207,22 @@ def test_a_ledger_that_dies_before_or_after_writing_pays_once(tmp_path, monkeypa
     reborn = AdversaryActor(study, tmp_path / "l")
     assert reborn.report(1, 1, (0.5,), 1.0) == first
     assert [reborn.report(n, 0, (0.5,), 1.0).corrupted for n in range(2, 9)] == [True] + [False] * 6
+
+
+def test_trials_may_begin_while_somebody_asks_which_are_under_way(tmp_path):
+    """Both happen in threads of one actor: a study once ended with "dictionary changed size during iteration"."""
+    study = Study(Component("random"), Component("forrester"), Component("crash", {"budget": 2}), trials=9, initial=1)
+    actor = AdversaryActor(study, tmp_path / "l")
+    sys.setswitchinterval(1e-6)
+    beginning = threading.Thread(target=lambda: [actor.begin(number, 0, "node", 1) for number in range(5000)])
+    beginning.start()
+    try:
+        while beginning.is_alive():
+            actor.evaluating()
+    finally:
+        beginning.join()
+        sys.setswitchinterval(0.005)
+    assert len(actor.evaluating()) == 5000
 
 
 def test_a_trial_that_completes_twice_or_was_never_started_leaves_one_row(tmp_path):
