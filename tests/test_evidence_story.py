@@ -26,7 +26,9 @@ def test_every_command_of_the_story_runs(tmp_path: Path, monkeypatch: pytest.Mon
         assert done.exit_code == 0, f"{line}: {done.output}"
         said += done.output
     assert "70/70 trials" in said, "what was asked for on top belongs to the plan"
-    assert re.search(r"\d of \d suspects ran on machine-0 \(of \d+ trials there\), elsewhere", said), "as the page tells it"
+    assert re.search(r"\d of \d suspects ran on machine-0 \(of \d+ trials there\), elsewhere", said), (
+        "as the page tells it"
+    )
     assert "Trial 16 of a2-rcgp-ucb.bad-reporter.seed7 is a lie. Next: orchestrate resume bad-node" in said
     assert re.search(r"Use x1=.*95 %: .* from \d+ runs? on \d machines?; with probability [\d.]+ the best", said)
     found = json.loads((tmp_path / "bad-node/report/forensics.json").read_text())
