@@ -9,6 +9,7 @@ export OMP_NUM_THREADS ?= 1
 install: .venv/.installed
 
 .venv/.installed: requirements.lock pyproject.toml
+	@echo "Installing into .venv: about 7 GB, and some minutes in which pip says nothing."
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --upgrade pip
 	$(BIN)/python -m pip install --quiet --requirement requirements.lock

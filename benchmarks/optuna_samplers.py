@@ -1,10 +1,11 @@
 """RCGPSampler beside Optuna's own samplers, each as `create_study(sampler=...)` runs it: regret, and the time of a suggestion.
 
-    python benchmarks/optuna_samplers.py [--seeds 100:104] [--problems branin levy4 hartmann6] [--samplers rcgp tpe gp]
+    python benchmarks/optuna_samplers.py [--seeds 100:104] [--problems branin levy4 hartmann6] [--samplers rcgp rcgp-once tpe gp]
 
 Regret is in units of a random point's: the mean of all trials, and that of the trial which is handed over in the end -
-`sampler.best(study)` for RCGPSampler, `study.best_trial` for the others. With spikes every trial reports a million with
-probability 1/10. A suggestion's time is that of ask and tell, in processor milliseconds.
+`sampler.best(study)` for RCGPSampler, `study.best_trial` for the others. `rcgp-once` is RCGPSampler without its second looks
+(`look_again=False`). With spikes every trial reports a million with probability 1/10. A suggestion's time is that of ask and
+tell, in processor milliseconds.
 """
 
 import os
@@ -24,6 +25,7 @@ from orchestrator import RCGPSampler
 
 SAMPLERS = {
     "rcgp": lambda seed: RCGPSampler(seed=seed),
+    "rcgp-once": lambda seed: RCGPSampler(seed=seed, look_again=False),
     "tpe": lambda seed: optuna.samplers.TPESampler(seed=seed),
     "gp": lambda seed: optuna.samplers.GPSampler(seed=seed),
 }

@@ -144,5 +144,6 @@ def _checked_device(name: str) -> str:
         device = torch.device(name)
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
-        raise ValueError(f"resnet: device {name!r} cannot be used here ({str(error).splitlines()[0]}).") from error
+        why = str(error).splitlines()[0].rstrip(".")
+        raise ValueError(f"resnet: device {name!r} cannot be used here ({why}); device 'cpu' works everywhere.") from error
     return name

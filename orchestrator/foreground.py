@@ -50,7 +50,7 @@ class Foreground:
                 self.run,
                 ray=not self.no_ray,
                 address=self.address,
-                listeners=[progress(self.run, Console())],
+                listeners=[progress(self.run, Console(), awaited="" if self.no_ray else "waiting for Ray")],
                 started=started,
                 connection=self.connection,
                 report=self._report,

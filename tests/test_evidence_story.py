@@ -26,13 +26,16 @@ def test_every_command_of_the_story_runs(tmp_path: Path, monkeypatch: pytest.Mon
         assert done.exit_code == 0, f"{line}: {done.output}"
         said += done.output
     assert "70/70 trials" in said, "what was asked for on top belongs to the plan"
-    assert "Trial 17 of a2-rcgp-ucb.bad-reporter.seed0 is a lie. Next: orchestrate resume bad-node" in said
+    assert re.search(r"\d of \d suspects ran on machine-0 \(of \d+ trials there\), elsewhere", said), (
+        "as the page tells it"
+    )
+    assert "Trial 16 of a2-rcgp-ucb.bad-reporter.seed7 is a lie. Next: orchestrate resume bad-node" in said
     assert re.search(r"Use x1=.*95 %: .* from \d+ runs? on \d machines?; with probability [\d.]+ the best", said)
     found = json.loads((tmp_path / "bad-node/report/forensics.json").read_text())
     ruled = {r["number"]: (r["ruling"], r["because"]) for r in found["rulings"]}
-    assert ruled == {17: ("lie", "the disk was full"), 12: ("true", "I ran it by hand"), 9: ("again", "it was so hot")}
-    (seventeen,) = [s for s in found["suspects"] if s["trial"] == 17]
-    assert seventeen["weight"] < 0.5
+    assert ruled == {16: ("lie", "the disk was full"), 12: ("true", "I ran it by hand"), 9: ("again", "it was so hot")}
+    (sixteen,) = [s for s in found["suspects"] if s["trial"] == 16]
+    assert sixteen["weight"] < 0.5
     assert {r["reporter"] for r in found["reporters"]} == {f"machine-{i}" for i in range(5)}
     trials = (tmp_path / "bad-node/report/trials.csv").read_text().splitlines()
     assert len(trials) - 1 == 65 + 1 + 4

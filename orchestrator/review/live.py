@@ -49,16 +49,18 @@ class LiveReport:
 def progress(report: Report, run: Run) -> Data:
     """How far each study is, and how long the rest may take."""
     counts = {} if report.frame.empty else report.frame["study"].value_counts().to_dict()
+    begun = "stopped" if any(session.ended for session in sessions(run)[-1:]) else "running"
     studies = [
-        _far(study.key, int(counts.get(study.key, 0)), planned(study, events_of(run, study))) for study in run.studies
+        _far(study.key, int(counts.get(study.key, 0)), planned(study, events_of(run, study)), begun)
+        for study in run.studies
     ]
     left = seconds_left(report, run)
     pace = "" if left is None else f", about {left:.0f} s left" if left < 120 else f", about {left / 60:.0f} min left"
     return {"text": f"{report.done:,} of {report.total:,} trials{pace}.", "studies": studies}
 
 
-def _far(key: str, done: int, total: int) -> Data:
-    state = "waiting" if not done else "running" if done < total else "complete"
+def _far(key: str, done: int, total: int, begun: str) -> Data:
+    state = "waiting" if not done else begun if done < total else "complete"
     return {"study": key, "done": done, "total": total, "state": state}
 
 

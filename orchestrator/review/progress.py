@@ -65,9 +65,9 @@ class _Rate(ProgressColumn):
 
 
 class Bars:
-    """A bar for each study, or one for all when there are many."""
+    """A bar for each study, or one for all when there are many; until the first event the bar of all says what is awaited."""
 
-    def __init__(self, run: Run, console: Console) -> None:
+    def __init__(self, run: Run, console: Console, awaited: str = "") -> None:
         self._studies = {study.key: StudyProgress(study.total) for study in run.studies}
         self._bars = Progress(
             TextColumn("{task.description}", markup=False),
@@ -79,7 +79,7 @@ class Bars:
             console=console,
         )
         total = sum(study.total for study in run.studies)
-        self._all = self._bars.add_task("all studies" if len(run.studies) > 1 else run.name, total=total, note="")
+        self._all = self._bars.add_task("all studies" if len(run.studies) > 1 else run.name, total=total, note=awaited)
         self._each = {} if len(run.studies) > MANY else self._add_each(run)
         self._bars.start()
 
@@ -147,6 +147,6 @@ def note(studies: Sequence[StudyProgress]) -> str:
     return f"best {shown}, {suspects} suspect, {corrupted} corrupted"
 
 
-def progress(run: Run, console: Console) -> Bars | Lines:
-    """What suits the output."""
-    return Bars(run, console) if console.is_terminal else Lines(run, console)
+def progress(run: Run, console: Console, awaited: str = "") -> Bars | Lines:
+    """What suits the output; `awaited` is what the first trial waits for."""
+    return Bars(run, console, awaited) if console.is_terminal else Lines(run, console)

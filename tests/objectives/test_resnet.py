@@ -104,6 +104,7 @@ def test_a_device_that_is_not_here_is_one_clear_line(device: str) -> None:
     with pytest.raises(ValueError, match=f"device '{device}' cannot be used here") as refusal:
         value(ResNet(device=device))
     assert "\n" not in str(refusal.value)
+    assert str(refusal.value).endswith("device 'cpu' works everywhere."), "the remedy"
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")

@@ -67,6 +67,16 @@ def test_before_the_first_trial_all_studies_wait(tmp_path: Path) -> None:
     json.dumps(data, allow_nan=False)
 
 
+def test_a_study_is_stopped_once_its_driver_has_left(tmp_path: Path) -> None:
+    run = finished(tmp_path, seeds=1)
+    cut_short(run, run.studies[0], 5)
+    live = LiveReport(run)
+    with timed(run) as marks:
+        marks("running")
+        assert live.data()[1]["live"]["studies"][0]["state"] == "running"
+    assert live.data()[1]["live"]["studies"][0]["state"] == "stopped"
+
+
 def test_nobody_else_is_answered(tmp_path: Path) -> None:
     with served(started(tmp_path)) as server:
         assert server.server_address[0] == "127.0.0.1"

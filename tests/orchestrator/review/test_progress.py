@@ -9,7 +9,7 @@ from small_runs import finished
 from orchestrator.engine.history import events_of
 from orchestrator.engine.rulings import confirm, rule
 from orchestrator.engine.runner import execute
-from orchestrator.review.progress import Bars, Lines, StudyProgress, note
+from orchestrator.review.progress import Bars, Lines, StudyProgress, note, progress
 from orchestrator.review.report import Report
 from rcgp import SUSPECT_WEIGHT
 
@@ -40,6 +40,20 @@ def test_trials_asked_for_on_top_of_the_plan_belong_to_the_total(tmp_path: Path)
     assert Report.of(run).by_study()["trials"].tolist() == ["15/15"]
     assert Report.of(run).state == ""
     assert Report.of(run).caption == "Regret after 11 trials, one seed"
+
+
+def test_a_terminal_says_what_the_first_trial_waits_for_and_a_log_does_not(tmp_path: Path) -> None:
+    run = finished(tmp_path, algorithms=["random"], seeds=2)
+    for terminal in (True, False):
+        out = StringIO()
+        shown = progress(run, Console(file=out, force_terminal=terminal, width=120), awaited="waiting for Ray")
+        assert out.getvalue().count("waiting for Ray") == terminal
+        out.truncate(0)
+        for study in run.studies:
+            shown.on_events(study, events_of(run, study))
+        shown.close()
+        assert "24/24" in out.getvalue() or not terminal
+        assert "waiting" not in out.getvalue().rpartition("all studies")[2], "the first event takes its place"
 
 
 def test_square_brackets_are_printed_and_not_read(tmp_path: Path) -> None:
