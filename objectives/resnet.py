@@ -145,5 +145,7 @@ def _checked_device(name: str) -> str:
         torch.empty(0, device=device)
     except (RuntimeError, AssertionError) as error:
         why = str(error).splitlines()[0].rstrip(".")
-        raise ValueError(f"resnet: device {name!r} cannot be used here ({why}); device 'cpu' works everywhere.") from error
+        raise ValueError(
+            f"resnet: device {name!r} cannot be used here ({why}); device 'cpu' works everywhere."
+        ) from error
     return name
