@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
-from rcgp.agreement import Agreement, is_crowd, most_lies, within_budget
+from rcgp.agreement import Agreement, are_most, is_crowd, most_lies, within_budget
 from rcgp.anchor import expectations, overconfidence
 from rcgp.challenge import challenged, is_due
 from rcgp.evidence import Evidence
@@ -92,6 +92,8 @@ class AdaptiveSurrogate(RobustSurrogate):
         evidence = evidence or Evidence.none(n)
         if self.recipe == "paper":
             return paper_update(self, X, y, previous, evidence)
+        if previous is not None and are_most(~previous.trusted, y[: previous.n]):
+            previous = None  # lies are fewer: all rows are looked at anew
         if previous is None and believable(y[: self.fit_rows], self.gap).sum() > MANY_AT_ONCE:
             first = slice(self.fit_rows)
             previous = self._told_at_once(X[first], y[first], evidence.rows(first))
@@ -186,10 +188,9 @@ class AdaptiveSurrogate(RobustSurrogate):
         low, high = self._believable_range(z[previous.trusted])
         before = ~previous.trusted & (z >= low) & (z <= high) & ~free[: previous.n]
         found, usual, new = int(before.sum()), most_lies(len(y), None), len(y) - previous.n
-        if found <= usual:
-            return usual
         # more than usual were found among many told at once, or by challenges: as large a share of what follows, and luck
-        return min(found + math.ceil(found / previous.n * new) + usual, len(y) // 3)
+        more = min(found + math.ceil(found / previous.n * new) + usual, len(y) // 3)
+        return usual if found <= usual else more
 
     def _first_look(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Mask:
         """Which rows (`n`, boolean) are trusted at first: the old ones as before, new ones by the old model's prediction."""

@@ -31,6 +31,12 @@ def is_crowd(suspects: int, n: int, budget: int | None) -> bool:
     return suspects > CROWD * most_lies(n, budget)
 
 
+def are_most(suspects: Mask, y: Array) -> bool:
+    """Whether the `suspects` (`n`, boolean) are more than half of those whose reports `y` (`n`) are numbers."""
+    reported = np.isfinite(y)
+    return bool(2 * (suspects & reported).sum() > reported.sum())
+
+
 @dataclass(frozen=True)
 class Agreement:
     """Which rows `X` (`n x d`) with scaled reports `z` (`n`) agree: near each other, and no further apart than is likely.

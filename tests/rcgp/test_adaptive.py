@@ -154,3 +154,30 @@ def test_an_honest_climb_far_beyond_the_first_values_is_believed_in_the_end() ->
         x = optimizer.ask()
         optimizer.tell(x, float(np.exp(8.0 * x.mean()) + 0.02 * rng.standard_normal()))
     assert optimizer.suspects() == []
+
+
+CLIMB = [  # four coordinates and the report: a hill in a space where most trials crash, found by its foot
+    (0.658, 0.293, 0.489, 0.533, 0.0506),
+    (0.612, 0.325, 0.337, 0.54, 0.062),
+    (0.584, 0.343, 0.252, 0.546, 0.0591),
+    (0.55, 0.365, 0.323, 0.557, 0.1266),
+    (0.53, 0.377, 0.325, 0.563, 0.1368),
+    (0.519, 0.384, 0.326, 0.569, 0.1729),
+    (0.512, 0.388, 0.326, 0.575, 0.1759),
+    (0.506, 0.391, 0.326, 0.581, 0.2182),
+    (0.502, 0.393, 0.326, 0.587, 0.2035),
+    (0.498, 0.396, 0.327, 0.592, 0.215),
+    (0.496, 0.398, 0.327, 0.597, 0.2073),
+    (0.493, 0.4, 0.327, 0.601, 0.2407),
+]
+
+
+def test_a_climb_from_a_level_start_is_believed_once_it_has_more_reports_than_the_start() -> None:
+    """The first three reports set a scale of a hundredth; all that followed were doubted, for ever: 24 of 27."""
+    optimizer, suspects = make_optimizer("a2-rcgp-ucb", 4, seed=0, n_initial=3), []
+    for *x, y in CLIMB:
+        optimizer.tell(np.array(x), y)
+        optimizer.update()
+        suspects.append(len(optimizer.suspects()))
+    assert max(suspects) <= 4, "as many as were trusted, and one"
+    assert suspects[-4:] == [0, 0, 0, 0]
