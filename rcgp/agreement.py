@@ -32,9 +32,9 @@ def is_crowd(suspects: int, n: int, budget: int | None) -> bool:
 
 
 def are_most(suspects: Mask, y: Array) -> bool:
-    """Whether the `suspects` (`n`, boolean) are more than half of those whose reports `y` (`n`) are numbers."""
+    """Whether the `suspects` (`n`, boolean) are more than two thirds of those whose reports `y` (`n`) are numbers."""
     reported = np.isfinite(y)
-    return bool(2 * (suspects & reported).sum() > reported.sum())
+    return bool(3 * (suspects & reported).sum() > 2 * reported.sum())
 
 
 @dataclass(frozen=True)

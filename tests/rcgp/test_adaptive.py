@@ -169,15 +169,17 @@ CLIMB = [  # four coordinates and the report: a hill in a space where most trial
     (0.498, 0.396, 0.327, 0.592, 0.215),
     (0.496, 0.398, 0.327, 0.597, 0.2073),
     (0.493, 0.4, 0.327, 0.601, 0.2407),
+    (0.491, 0.402, 0.327, 0.604, 0.2527),
+    (0.489, 0.403, 0.327, 0.606, 0.2565),
 ]
 
 
-def test_a_climb_from_a_level_start_is_believed_once_it_has_more_reports_than_the_start() -> None:
+def test_a_climb_from_a_level_start_is_believed_once_most_reports_would_have_to_be_lies() -> None:
     """The first three reports set a scale of a hundredth; all that followed were doubted, for ever: 24 of 27."""
     optimizer, suspects = make_optimizer("a2-rcgp-ucb", 4, seed=0, n_initial=3), []
     for *x, y in CLIMB:
         optimizer.tell(np.array(x), y)
         optimizer.update()
         suspects.append(len(optimizer.suspects()))
-    assert max(suspects) <= 4, "as many as were trusted, and one"
+    assert max(suspects) <= 7, "twice as many as are trusted, and one"
     assert suspects[-4:] == [0, 0, 0, 0]
