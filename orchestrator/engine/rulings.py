@@ -31,7 +31,8 @@ def find_study(run: Run, wanted: str | None) -> Study:
         raise UserError(
             f"{run.name} has no study {wanted!r}; {did_you_mean(wanted or '', (s.key for s in run.studies))}"
         )
-    names = ", ".join(study.key for study in found[:LISTED]) + (", ..." if len(found) > LISTED else "")
+    more = f" and {len(found) - LISTED} more" if len(found) > LISTED else ""
+    names = ", ".join(study.key for study in found[:LISTED]) + more
     meant = f"{len(found)} studies" if wanted is None else f"{len(found)} studies with {wanted!r} in their name"
     raise UserError(f"{run.name} has {meant}: say which with --study, one of {names}.")
 

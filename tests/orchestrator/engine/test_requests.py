@@ -123,6 +123,9 @@ def test_a_study_is_found_by_a_part_of_its_name(tmp_path: Path) -> None:
         find_study(made, None)
     with pytest.raises(UserError, match="no study 'random'; Allowed: a2"):
         find_study(made, "random")
+    many = Run.create(tmp_path, "many", Campaign.from_dict(PLAN | {"algorithms": ["random"], "seeds": 8}))
+    with pytest.raises(UserError, match=r"8 studies: .*seed5 and 2 more\.$"):
+        find_study(many, None)
 
 
 def test_rulings_between_trials_are_lived_through_again_to_the_last_bit(tmp_path: Path) -> None:
