@@ -17,6 +17,9 @@ Ruling = Literal["lie", "true"]
 RULINGS: dict[str | None, int] = {"lie": -1, None: 0, "true": 1}
 """Rulings by name, as the column holds them; None takes one back."""
 
+EQUAL = 0.25
+"""So many of the values must be equal to others, beside the most frequent one, before they are taken for rounded."""
+
 LARGEST_NOISE = 1e12
 """In units of the objective's variance: a report that is less exact than this says nothing, and larger numbers overflow."""
 
@@ -68,6 +71,11 @@ class Evidence:
         changed[row] = RULINGS[ruling]
         return replace(self, ruling=changed)
 
+    def rounded_as(self, y: Array) -> Evidence:
+        """The same, where reports `y` (`n`) that were rounded bring half a step of that as noise of their own."""
+        step = resolution(y)
+        return self if step == 0.0 else replace(self, error=np.hypot(self.error, 0.5 * step))
+
     def own_noise(self, unit: float) -> Array:
         """The noise variance (`n`) that each report brings itself, where `unit` is one deviation of the objective."""
         with np.errstate(over="ignore"):
@@ -83,3 +91,16 @@ class Evidence:
         """What `to_data` wrote."""
         whole = (np.array(data[name], dtype=int) for name in ("reporter", "ruling"))
         return cls(np.array(data["error"], dtype=float), *whole)
+
+
+def resolution(y: Array) -> float:
+    """The step that values `y` (`n`) seem to be rounded to: the least between two of them, if many are equal; else 0.
+
+    Reports from one place that are equal by rounding would prove that there is no noise, and those a step away would be lies. One
+    value that is reported again and again is no rounding.
+    """
+    values, times = np.unique(y[np.isfinite(y)], return_counts=True)
+    others = np.delete(times, np.argmax(times)) if len(times) else times
+    if not len(others) or len(others) > (1.0 - EQUAL) * others.sum():
+        return 0.0
+    return float(np.diff(values).min())

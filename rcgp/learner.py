@@ -119,7 +119,7 @@ class Learner:
         if self._surrogate is None or self.n < max(1, self.n_initial):
             return self._committed
         if self._seen is None or self._seen.n < self.n:
-            y, evidence = self._curves.look(self._X, self._y, self._claims.added_to(self._evidence))
+            y, evidence = self._curves.look(self._X, self._y, self._known)
             committed = self._committed if self._curves.plain or self._committed is None else self._committed.afresh()
             self._seen = self._surrogate.update(self._X, y, without_condemned(committed, evidence), evidence)
         return self._seen
@@ -228,6 +228,11 @@ class Learner:
     def _useful(self) -> Mask:
         """Which rows (`n`, boolean) gave a number to learn from."""
         return np.isfinite(self._y) & ~self._claims.useless(self._y)
+
+    @property
+    def _known(self) -> Evidence:
+        """What is known beside the values, with what repeats, the scale of all others and rounding say of them."""
+        return self._claims.added_to(self._evidence).rounded_as(self._y)
 
     @property
     def _claims(self) -> Claims:

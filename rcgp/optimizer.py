@@ -141,7 +141,7 @@ class Optimizer(Learner):
         if since is None or self._surrogate is None:
             return point
         best, most = point, float(self._worth(posterior, state).value(point[None])[0]) + math.sqrt(posterior.noise)
-        for rival in self._surrogate.rivals(self._X, self._ends, state, self._claims.added_to(self._evidence)):
+        for rival in self._surrogate.rivals(self._X, self._ends, state, self._known):
             x = self._maximize(rival.posterior, state, waiting)
             value = float(self._worth(rival.posterior, state).value(x[None])[0])
             asked = at_the_place_of(posterior, x, np.vstack([point, waiting])).any()

@@ -1,6 +1,7 @@
 """What is known beside the values changes what is believed, and is obeyed where a person has ruled."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rcgp import ALGORITHMS, SUSPECT_WEIGHT, Optimizer, make_optimizer
-from rcgp.evidence import LARGEST_NOISE, Evidence
+from rcgp.evidence import LARGEST_NOISE, Evidence, resolution
 
 MODELS = [name for name in ALGORITHMS if name != "random"]
 
@@ -167,3 +168,24 @@ def _do(optimizer: Optimizer, name: str, *arguments: Any) -> None:
         optimizer.rule(*arguments)
     else:
         optimizer.ask()
+
+
+@given(step=st.sampled_from([0.01, 0.5, 100.0]), seed=st.integers(0, 10))
+def test_the_step_of_rounded_reports_is_found_and_nothing_else_is_taken_for_one(step: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    y = rng.uniform(0.0, 10 * step, 60)
+    assert resolution(step * np.round(y / step)) == pytest.approx(step)
+    assert resolution(y) == 0.0
+    assert resolution(np.where(rng.random(60) < 0.4, -1e6, y)) == 0.0, "a frozen sensor is no rounding"
+    assert resolution(np.full(5, np.nan)) == resolution(np.ones(9)) == 0.0
+
+
+def test_a_step_of_rounding_is_no_lie() -> None:
+    """A search whose reports were accuracies in whole percent: 0.96 and 0.97 from its best place, which are both 0.965."""
+    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=5)
+    rows = json.loads((Path(__file__).parent / "data/whole_percent.json").read_text())
+    for x, y in rows:
+        optimizer.tell(np.array([x]), y)
+        optimizer.update()
+    assert {y for suspect in optimizer.suspects() for _, y in [rows[suspect.index]]} <= {0.22, 0.23}, "a cliff, no step"
+    assert sum(y >= 0.96 for _, y in rows) > 20
