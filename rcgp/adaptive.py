@@ -17,6 +17,7 @@ from rcgp.fit import Data, Hyperparameters, marginal_likelihood
 from rcgp.fixed_center import RobustSurrogate, Told, believable
 from rcgp.gaussian import Array, Mask, Rows
 from rcgp.paper_adaptive import paper_update
+from rcgp.proportion import out_of_proportion
 from rcgp.reconsider import FEWEST, simplest_explanation
 from rcgp.reporters import REPEATED_PROOF, Records, inflation, likelier_a_lie, repeated_values
 from rcgp.rival import Rival, honest_by_rivals
@@ -88,8 +89,7 @@ class AdaptiveSurrogate(RobustSurrogate):
     def update(
         self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence | None = None
     ) -> SurrogateState:
-        n = len(y)
-        evidence = evidence or Evidence.none(n)
+        n, evidence = len(y), evidence or Evidence.none(len(y))
         if self.recipe == "paper":
             return paper_update(self, X, y, previous, evidence)
         if previous is not None and are_most(~previous.trusted, y[: previous.n]):
@@ -101,7 +101,7 @@ class AdaptiveSurrogate(RobustSurrogate):
                 return previous
         due, hyper = self.fit_is_due(n, previous), hyper_of(previous)
         records = self._records(X, y, previous, evidence)
-        doubted = self._doubted(y, previous, evidence)
+        doubted = self._doubted(X, y, previous, evidence)
         trusted = self._first_look(X, y, previous, evidence) & ~doubted
         allowed = self._allowed(y, previous, records.bad | doubted)
         if due and self._reconsiders(n, previous) and trusted.sum() >= FEWEST:
@@ -170,11 +170,12 @@ class AdaptiveSurrogate(RobustSurrogate):
         likelier = likelier_a_lie(told.z, expected, variance)
         return Records.of(likelier, evidence.reporter) | Records.of(likelier, value, REPEATED_PROOF)
 
-    def _doubted(self, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Mask:
-        """Which rows (`n`, boolean) the last challenge took for lies; none once there are too many rows for another."""
-        doubted = np.zeros(len(y), dtype=bool)
-        if previous is not None and previous.doubted is not None and len(y) <= RECONSIDERED:
-            doubted[: previous.n] = previous.doubted
+    def _doubted(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Mask:
+        """Which rows (`n`, boolean) the last challenge took for lies, or are out of proportion; none where rows are too many."""
+        asked = len(y) <= RECONSIDERED
+        doubted = out_of_proportion(X, y, self.gap, self.kernel) if asked else np.zeros(len(y), dtype=bool)
+        if asked and previous is not None and previous.doubted is not None:
+            doubted[: previous.n] |= previous.doubted
         return doubted & np.isfinite(y) & ~evidence.vouched
 
     def _allowed(self, y: Array, previous: SurrogateState | None, free: Mask) -> int:
@@ -346,5 +347,4 @@ class AdaptiveSurrogate(RobustSurrogate):
         shorter = replace(hyper, lengthscale=np.minimum(hyper.lengthscale * max(0.5, 1.0 / root), LONGEST * root))
         expected, latent = expectations(told.X, z, trusted, shorter, self.kernel, told.own_noise)
         plateau = self._plateau(z, expected, latent, hyper.noise + told.own_noise, z[trusted], overconfidence)
-        noise_inflation, _ = plateau(z - expected)
-        return trusted_rows(noise_inflation)
+        return trusted_rows(plateau(z - expected)[0])
