@@ -103,4 +103,5 @@ def resolution(y: Array) -> float:
     others = np.delete(times, np.argmax(times)) if len(times) else times
     if not len(others) or len(others) > (1.0 - EQUAL) * others.sum():
         return 0.0
-    return float(np.diff(values).min())
+    with np.errstate(over="ignore"):  # of 1e308 on either side: not the least
+        return float(np.diff(values).min())

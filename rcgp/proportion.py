@@ -38,6 +38,7 @@ def _far_below(X: Array, y: Array, gap: float) -> Mask:
         return np.zeros(len(y), dtype=bool)
     said = y[places]
     believed = said[believable(said, gap)]
-    reach = gap * max(1.0, 20.0 / len(places)) ** 3 * (np.max(believed) - np.min(believed))
-    far: Mask = np.isfinite(y) & (y < np.min(believed) - reach)
+    with np.errstate(over="ignore"):  # beyond 1e308 nothing is further below
+        reach = gap * max(1.0, 20.0 / len(places)) ** 3 * (np.max(believed) - np.min(believed))
+        far: Mask = np.isfinite(y) & (y < np.min(believed) - reach)
     return far
