@@ -76,6 +76,7 @@ class AdaptiveSurrogate(RobustSurrogate):
     gap: float = 20.0
     rounds: int = 4
     ask_rivals: bool = True
+    bend: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,6 +86,11 @@ class AdaptiveSurrogate(RobustSurrogate):
             raise ValueError(f"margin and ceiling must be at least 0, got {self.margin} and {self.ceiling}.")
         if not self.rounds >= 1:
             raise ValueError(f"rounds must be at least 1, got {self.rounds}.")
+
+    @property
+    def bends(self) -> bool:
+        """By the robust recipe, unless that was switched off."""
+        return self.bend and self.recipe == "robust"
 
     def update(
         self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence | None = None

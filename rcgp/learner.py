@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
 
 from rcgp.answer import Answer, Recommendation
+from rcgp.bend import Bend
 from rcgp.bounded import BoundedSurrogate
 from rcgp.claims import Claims, Judge, without_condemned
 from rcgp.curves import Curve, Curves, chance_above
@@ -54,6 +56,7 @@ class Learner:
         self._curves = Curves(None if surrogate is None else surrogate.surrogate)
         self._committed: SurrogateState | None = None
         self._seen: SurrogateState | None = None
+        self._committed_bend = self._bend = Bend()  # of the values behind the committed state, and behind the seen one
         self.failures = 0
 
     @property
@@ -111,6 +114,7 @@ class Learner:
 
     def _commit(self) -> SurrogateState | None:
         self._committed, self._ruled = self._look(), False
+        self._committed_bend = self._bend
         self._curves.commit()
         return self._committed
 
@@ -119,10 +123,27 @@ class Learner:
         if self._surrogate is None or self.n < max(1, self.n_initial):
             return self._committed
         if self._seen is None or self._seen.n < self.n:
-            y, evidence = self._curves.look(self._X, self._y, self._known)
-            committed = self._committed if self._curves.plain or self._committed is None else self._committed.afresh()
-            self._seen = self._surrogate.update(self._X, y, without_condemned(committed, evidence), evidence)
+            ends, evidence = self._curves.look(self._X, self._y, self._known)
+            self._bend = self._bend_of(ends, evidence)
+            y, evidence = self._bend.bent(ends), evidence.scaled_by(self._bend.slope(ends))
+            self._seen = self._surrogate.update(self._X, y, without_condemned(self._known_before(), evidence), evidence)
         return self._seen
+
+    def _bend_of(self, ends: Array, evidence: Evidence) -> Bend:
+        """How the values (`n`) are bent, which is how little the worst of them matter."""
+        if self._surrogate is None or not self._surrogate.surrogate.bends:
+            return Bend()
+        trusted = np.ones(self.n, dtype=bool)
+        if self._committed is not None:
+            trusted = np.append(self._committed.trusted, np.zeros(self.n - self._committed.n, dtype=bool))
+        return Bend.of(self._X, np.where(evidence.condemned, np.nan, ends), trusted, self._surrogate.kernel)
+
+    def _known_before(self) -> SurrogateState | None:
+        """The committed state, on which the next builds: none where other values are bent now, which is another scale."""
+        if self._committed is None or self._bend.is_straight != self._committed_bend.is_straight:
+            return None
+        same = self._curves.plain and self._bend == self._committed_bend
+        return self._committed if same else self._committed.afresh()
 
     @one_blas_thread
     def weights(self) -> Array:
@@ -161,7 +182,8 @@ class Learner:
 
     def _expected_reports(self, state: SurrogateState) -> Array:
         """What the other observations let one expect of each report (`n`), with as much of its budget spent."""
-        return state.scaling.to_units(self._expected(state)[0]) - self._curves.lead(self._y)
+        expected = self._bend.straightened(state.scaling.to_units(self._expected(state)[0]))
+        return expected - self._curves.lead(self._y)
 
     def remarks(self) -> dict[int, str]:
         """What the curves say of the observations, in words, by index; most have nothing to say."""
@@ -175,7 +197,12 @@ class Learner:
             centre = float(Scaling.of(self._y[np.isfinite(self._y)]).to_units(np.zeros(1))[0])
             return Posterior(np.full(len(points), centre), np.full(len(points), np.inf))
         mean, variance = self._posterior_of(state).mean_and_variance(points)
-        return Posterior(state.scaling.to_units(mean), np.sqrt(variance) * state.scaling.deviation)
+        return self._in_units(state, mean, np.sqrt(variance))
+
+    def _in_units(self, state: SurrogateState, mean: Array, deviation: Array) -> Posterior:
+        """What the model says, scaled (`m` each), in the units of the objective."""
+        straight = self._bend.straightened(state.scaling.to_units(mean))
+        return Posterior(straight, deviation * state.scaling.deviation / self._bend.slope(straight))
 
     @one_blas_thread
     def recommend(self) -> int:
@@ -190,7 +217,9 @@ class Learner:
         if answer is None or state is None:
             row = self._highest_report()
             return Recommendation(row, float(self._y[row]), math.inf, 1, math.nan)
-        return answer.recommendation().in_units(state.scaling)
+        found = answer.recommendation()
+        units = self._in_units(state, np.array([found.mean]), np.array([found.std]))
+        return replace(found, mean=float(units.mean[0]), std=float(units.std[0]))
 
     @one_blas_thread
     def to_confirm(self, candidates: int = 3, pending: Array | None = None) -> int | None:
@@ -252,7 +281,9 @@ class Learner:
             return 1.0
         best = self._posterior_of(state).mean(self._X[[self.recommend()]])
         end = self._curves.end_of(self._X, self._y, place[0], Curve.of(points))
-        return chance_above(float(best[0]), self._posterior_of(state), state.scaling, place, *end)
+        ends = self._bend.bent(np.array(end[:1])), end[1] * self._bend.slope(np.array(end[:1]))
+        bent, deviation = (float(value[0]) for value in ends)
+        return chance_above(float(best[0]), self._posterior_of(state), state.scaling, place, bent, deviation)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything `ask` depends on besides the constructor's arguments, as data that strict JSON can hold."""
@@ -266,6 +297,7 @@ class Learner:
             "ruled": self._ruled,
             "curves": self._curves.state_dict(),
             "surrogate_state": None if self._committed is None else self._committed.to_data(),
+            "bend": None if self._committed_bend.is_straight else list(astuple(self._committed_bend)),
             "failures": self.failures,
         }
 
@@ -285,13 +317,14 @@ class Learner:
         self._reporters, self._ruled = list(evidence["reporters"]) if evidence else [], state.get("ruled", False)
         self._committed = None if committed is None else SurrogateState.from_data(committed)
         self._seen = None if self._ruled else self._committed
+        self._committed_bend = self._bend = Bend(*(state.get("bend") or ()))
         self._curves.load_state_dict(state.get("curves"), self._y)
         self.failures = state["failures"]
 
     @property
     def _ends(self) -> Array:
-        """Where every trial ends (`n`): what it reported, or what it would have at the full budget."""
-        return self._curves.ends(self._y)
+        """Where every trial ends (`n`), bent: what it reported, or what it would have at the full budget."""
+        return self._bend.bent(self._curves.ends(self._y))
 
     def _posterior_of(self, state: SurrogateState) -> GaussianPosterior:
         assert self._surrogate is not None

@@ -38,6 +38,11 @@ class Surrogate:
         if self.kernel not in KERNELS:
             raise ValueError(unknown("kernel", self.kernel, KERNELS))
 
+    @property
+    def bends(self) -> bool:
+        """Whether it is told values that are bent where they are worse than others by orders of magnitude: see `rcgp.bend`."""
+        return False
+
     def update(
         self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence | None = None
     ) -> SurrogateState:
