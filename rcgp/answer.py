@@ -223,7 +223,13 @@ class Answer:
         if len(self.z) < EARLIEST or len(reports) < SETTLED or not self._is_known(point, best):
             return None
         elsewhere = int((~near[reports[SETTLED - 1] :]).sum())
-        return None if elsewhere >= LOOKS * math.sqrt(len(reports)) else self.decisive(1, pending, (AROUND,))
+        return None if elsewhere >= float(__import__('os').environ.get('LOOKS',LOOKS)) * math.sqrt(len(reports)) else self.decisive(1, pending, (AROUND,))
+
+    def settled(self, point, earliest):
+        best = self.index
+        near = self._correlation(np.arange(len(self.z)), np.array([best]))[:, 0] >= SAME_PLACE
+        reports = np.flatnonzero(near & np.isfinite(self.z))
+        return len(self.z) >= earliest and len(reports) >= SETTLED and self._is_known(point, best)
 
     def _is_known(self, point: Array, best: int) -> bool:
         """Whether `point` (`d`) is at the place of the `best` row, and known to half of the noise."""

@@ -19,10 +19,13 @@ from typing import Self
 import numpy as np
 
 from rcgp.agreement import most_lies
-from rcgp.gaussian import Array, Mask
+from rcgp.challenge import NOWHERE
+from rcgp.fit import Data, Hyperparameters, fit, marginal_likelihood
+from rcgp.gaussian import Array, Mask, Rows
 from rcgp.random_failures import probability_of_region
+from rcgp.state import Scaling
 
-KNEE, FAR = 2.0, 30.0
+KNEE, FAR = 2.0, 10.0
 """In units of s: how far below m the knee is, and how much further below something is far. Honest rows of Branin reach 21."""
 
 SETTLING, FEWEST = 16, 6
@@ -33,6 +36,12 @@ PLACE = 0.05
 
 LIKELY = 0.8
 """How probable it must be that what is far below has a region."""
+
+LEAST = 20.0
+"""s is at least so many times the noise of a report: what is smaller need not be resolved."""
+
+GAIN = 1.5
+"""Bent, the reports must be foreseen so much better, each: by its log density."""
 
 ROWS = 150
 """So many rows, evenly spread, are asked whether there is a region: it is a coarse thing."""
@@ -51,14 +60,40 @@ class Bend:
         said = np.isfinite(y)
         if said.sum() < FEWEST or not (said & trusted).any():
             return cls()
-        best = np.max(y[said & trusted])
-        first = y[said & (y <= best)][:SETTLING]
-        middle = float(np.quantile(first, 0.75))
+        X, y, trusted, best = X[said], y[said], trusted[said], float(np.max(y[said & trusted]))
+        bend = cls._below(best, best - float(np.quantile(y[y <= best][:SETTLING], 0.75)))
+        rows = bend._in_question(X, y, trusted, kernel)
+        if not len(rows):
+            return cls()
+        good = rows[y[rows] >= bend.knee]
+        noise = _fitted(X[good], y[good], kernel)[1]
+        if LEAST * noise > bend.scale:
+            bend = cls._below(best, LEAST * noise)
+            rows = bend._in_question(X, y, trusted, kernel)
+        return bend if len(rows) and bend._gain(X[rows], y[rows], kernel) >= GAIN else cls()
+
+    @classmethod
+    def _below(cls, best: float, scale: float) -> Self:
+        """The knee so far below the best."""
+        return cls(best - (1.0 + KNEE) * scale, scale)
+
+    def _in_question(self, X: Array, y: Array, trusted: Mask, kernel: str) -> Rows:
+        """The rows that bending is about: those believed if some of them are far below in a region, or else, if they are too many
+        for lies, with all that are far below. None where there is no region, or nothing far below."""
         with np.errstate(over="ignore"):  # of values near 1e308: nothing is further below
-            bend = cls(middle - KNEE * (best - middle), float(best - middle))
-            far = said & (y < bend.knee - FAR * bend.scale)
-        believed = (far & trusted).any() or _places(X[far]) > most_lies(int(said.sum()), None)
-        return bend if bend.scale > 0.0 and believed and _have_a_region(X[said], far[said], kernel) else cls()
+            far = y < self.knee - FAR * self.scale
+        believed = bool((far & trusted).any())
+        if self.scale <= 0.0 or not (believed or _places(X[far]) > most_lies(len(y), None)):
+            return np.empty(0, dtype=np.intp)
+        rows = np.flatnonzero(trusted if believed else trusted | far)
+        rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), ROWS)).astype(np.intp)]
+        placed = far[rows].any() and probability_of_region(X[rows], ~far[rows], kernel)
+        return rows[: len(rows) * (placed >= (NOWHERE if believed else LIKELY))]
+
+    def _gain(self, X: Array, y: Array, kernel: str) -> float:
+        """How much better the reports `y` (`n`) from `X` (`n x d`) are foreseen when they are bent: the log density of each."""
+        bent = _fitted(X, self.bent(y), kernel)[0] + float(np.log(self.slope(y)).sum())
+        return (bent - _fitted(X, y, kernel)[0]) / len(y)
 
     @property
     def is_straight(self) -> bool:
@@ -91,7 +126,9 @@ def _places(X: Array) -> int:
     return len(np.unique(np.floor(X / PLACE), axis=0))
 
 
-def _have_a_region(X: Array, far: Mask, kernel: str) -> bool:
-    """Whether the `far` rows (`n`, boolean) of `X` (`n x d`) probably have a region in common."""
-    few = np.linspace(0, len(X) - 1, min(len(X), ROWS)).astype(int)
-    return bool(far[few].any()) and probability_of_region(X[few], ~far[few], kernel) >= LIKELY
+def _fitted(X: Array, y: Array, kernel: str) -> tuple[float, float]:
+    """Log density of the reports `y` (`n`) from `X` (`n x d`) under the process that fits them best, and their noise's deviation."""
+    scaling = Scaling.of(y)
+    data = Data.trusted(X, scaling.to_scaled(y))
+    best = fit(data, [Hyperparameters.default(X.shape[1])], kernel, marginal_likelihood)
+    return best.value - len(y) * math.log(scaling.deviation), math.sqrt(best.hyper.noise) * scaling.deviation

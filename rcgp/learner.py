@@ -126,7 +126,7 @@ class Learner:
             ends, evidence = self._curves.look(self._X, self._y, self._known)
             self._bend = self._bend_of(ends, evidence)
             y, evidence = self._bend.bent(ends), evidence.scaled_by(self._bend.slope(ends))
-            self._seen = self._surrogate.update(self._X, y, without_condemned(self._known_before(), evidence), evidence)
+            self._seen = self._surrogate.update(self._X, y, without_condemned(self._known_before(y), evidence), evidence)
         return self._seen
 
     def _bend_of(self, ends: Array, evidence: Evidence) -> Bend:
@@ -138,12 +138,12 @@ class Learner:
             trusted = np.append(self._committed.trusted, np.zeros(self.n - self._committed.n, dtype=bool))
         return Bend.of(self._X, np.where(evidence.condemned, np.nan, ends), trusted, self._surrogate.kernel)
 
-    def _known_before(self) -> SurrogateState | None:
-        """The committed state, on which the next builds: none where other values are bent now, which is another scale."""
-        if self._committed is None or self._bend.is_straight != self._committed_bend.is_straight:
-            return None
-        same = self._curves.plain and self._bend == self._committed_bend
-        return self._committed if same else self._committed.afresh()
+    def _known_before(self, y: Array) -> SurrogateState | None:
+        """The committed state, on which the next builds, for values (`n`) that may be bent otherwise since then."""
+        if self._committed is None or self._bend == self._committed_bend:
+            same = self._committed is None or self._curves.plain
+            return self._committed if same else self._committed.afresh()
+        return self._committed.rescaled(y[: self._committed.n])
 
     @one_blas_thread
     def weights(self) -> Array:

@@ -166,10 +166,21 @@ class Optimizer(Learner):
 
     def _or_what_decides(self, point: Array, waiting: Array) -> Array:
         """`point` (`d`), or where the search has settled the place of a row that decides the answer."""
+        import os
         answer = self._answer()
         row = None if answer is None else answer.instead_of(point, waiting)
-        place: Array = point if row is None else self._X[row]
-        return place
+        if row is not None:
+            return self._X[row]
+        V = os.environ.get("WIDE","")
+        if V and answer is not None and answer.settled(point, int(os.environ.get("WIDE_FROM","15"))):
+            state=self._committed; posterior=self._posterior_of(state)
+            kind,_,num=V.partition(":")
+            from rcgp.acquisition import UCB
+            b=float(num)*np.sqrt(np.log(2.0*(self.n+2)))
+            acq=self._regions.within(UCB(posterior.with_pending(waiting), b), self._X, self._ends, self._useful, state)
+            return self._maximizer.maximize(acq, np.random.default_rng([self.seed, 4, self.n, len(waiting)]), project=self._project,
+                neighbours=self._neighbours, forbidden=self._forbidden(posterior.kernel, waiting), pending=waiting)
+        return point
 
     def _multiplier(self, state: SurrogateState) -> float:
         corruptions = int((~state.trusted).sum()) if self._corruptions is None else self._corruptions

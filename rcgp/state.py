@@ -103,6 +103,14 @@ class SurrogateState:
         """The same for rows whose values have changed meanwhile."""
         return replace(self, _posterior=None)
 
+    def rescaled(self, y: Array) -> SurrogateState:
+        """The same for values `y` (`n`) of another scale: who is trusted stays."""
+        scaling = Scaling.of(y[self.trusted & np.isfinite(y)])
+        own_noise = self.own_noise
+        if own_noise is not None:
+            own_noise = own_noise * (self.scaling.deviation / scaling.deviation) ** 2
+        return replace(self, scaling=scaling, own_noise=own_noise, _posterior=None)
+
     def own_noise_of(self, rows: Mask) -> Array:
         """The variance that the reports of those rows (boolean, `n`) bring themselves, scaled."""
         return np.zeros(int(rows.sum())) if self.own_noise is None else self.own_noise[rows]
