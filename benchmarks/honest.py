@@ -204,7 +204,7 @@ def run_cell(cell: Cell) -> dict[str, Any]:
 
 
 def table(rows: dict[str, dict[str, Any]], args: argparse.Namespace) -> str:
-    """One line a problem: percent of configurations better than the one handed over (than the best tried), honest reports doubted."""
+    """One line a problem: percent of configurations better than the one handed over (the best tried), and reports doubted."""
     lines = ["", "| | " + " | ".join(args.players) + " | doubted |", "|---" * (len(args.players) + 2) + "|"]
     logs: dict[str, list[float]] = {player: [] for player in args.players}
     for problem in args.problems:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -25,7 +25,6 @@ from scipy.special import logsumexp, ndtr
 from rcgp.acquisition import taken
 from rcgp.gaussian import KERNELS, Array, GaussianPosterior, Mask, Rows, cholesky, squared_distance
 from rcgp.score import SHARE_PRIOR, log_lie, log_student
-from rcgp.state import Scaling
 
 SAME_PLACE = 0.9
 """Correlation from which on two rows report on one place."""
@@ -72,11 +71,6 @@ class Recommendation:
     std: float
     support: int
     probability_best: float
-
-    def in_units(self, scaling: Scaling) -> Recommendation:
-        """The same, once `mean` and `std` are no longer scaled."""
-        mean = float(scaling.to_units(np.array(self.mean)))
-        return replace(self, mean=mean, std=self.std * scaling.deviation)
 
     @property
     def unsupported(self) -> bool:
@@ -210,7 +204,7 @@ class Answer:
         return int(np.argmax(gain)) if gain.max() > 1e-9 else self._least_repeated(candidates, open_rows)
 
     def instead_of(self, point: Array, pending: Array) -> int | None:
-        """The row to repeat in place of asking at `point` (`d`), if nothing is left to learn there; None: ask there.
+        """The row to repeat in place of asking at `point` (`d`), if nothing is left to learn there; None: none.
 
         A claim that convinces is repeated until the model believes it. Where the search has settled, the rows that decide the
         answer are looked at again: at once as often as the first reports allow, then ever more seldom.
@@ -218,18 +212,21 @@ class Answer:
         best = self.index
         if self.value[best] != self.supported[best]:
             return best
-        near = self._correlation(np.arange(len(self.z)), np.array([best]))[:, 0] >= SAME_PLACE
-        reports = np.flatnonzero(near & np.isfinite(self.z))
-        if len(self.z) < EARLIEST or len(reports) < SETTLED or not self._is_known(point, best):
+        if len(self.z) < EARLIEST or not self.has_settled_at(point):
             return None
+        near, reports = self._reports_at(best)
         elsewhere = int((~near[reports[SETTLED - 1] :]).sum())
-        return None if elsewhere >= float(__import__('os').environ.get('LOOKS',LOOKS)) * math.sqrt(len(reports)) else self.decisive(1, pending, (AROUND,))
+        return None if elsewhere >= LOOKS * math.sqrt(len(reports)) else self.decisive(1, pending, (AROUND,))
 
-    def settled(self, point, earliest):
+    def has_settled_at(self, point: Array) -> bool:
+        """Whether `point` (`d`) is at the place of the answer, of which there is nothing left to learn."""
         best = self.index
-        near = self._correlation(np.arange(len(self.z)), np.array([best]))[:, 0] >= SAME_PLACE
-        reports = np.flatnonzero(near & np.isfinite(self.z))
-        return len(self.z) >= earliest and len(reports) >= SETTLED and self._is_known(point, best)
+        return len(self._reports_at(best)[1]) >= SETTLED and self._is_known(point, best)
+
+    def _reports_at(self, row: int) -> tuple[Mask, Rows]:
+        """Which rows are at the place of this one (`n`, boolean), and those of them that reported a number."""
+        near = self._correlation(np.arange(len(self.z)), np.array([row]))[:, 0] >= SAME_PLACE
+        return near, np.flatnonzero(near & np.isfinite(self.z))
 
     def _is_known(self, point: Array, best: int) -> bool:
         """Whether `point` (`d`) is at the place of the `best` row, and known to half of the noise."""

@@ -18,10 +18,10 @@ from typing import Self
 
 import numpy as np
 
-from rcgp.agreement import most_lies
+from rcgp.agreement import FAR_OUT_BELOW, most_lies
 from rcgp.challenge import NOWHERE
 from rcgp.fit import Data, Hyperparameters, fit, marginal_likelihood
-from rcgp.gaussian import Array, Mask, Rows
+from rcgp.gaussian import Array, Mask
 from rcgp.random_failures import probability_of_region
 from rcgp.state import Scaling
 
@@ -40,7 +40,7 @@ LIKELY = 0.8
 LEAST = 20.0
 """s is at least so many times the noise of a report: what is smaller need not be resolved."""
 
-GAIN = 1.5
+GAIN = 1.0
 """Bent, the reports must be foreseen so much better, each: by its log density."""
 
 ROWS = 150
@@ -61,34 +61,44 @@ class Bend:
         if said.sum() < FEWEST or not (said & trusted).any():
             return cls()
         X, y, trusted, best = X[said], y[said], trusted[said], float(np.max(y[said & trusted]))
-        bend = cls._below(best, best - float(np.quantile(y[y <= best][:SETTLING], 0.75)))
-        rows = bend._in_question(X, y, trusted, kernel)
-        if not len(rows):
+        scale = best - float(np.quantile(y[y <= best][:SETTLING], 0.75))
+        bend = cls._below(best, scale)
+        if scale <= 0.0 or not bend._far(y).any():
             return cls()
-        good = rows[y[rows] >= bend.knee]
-        noise = _fitted(X[good], y[good], kernel)[1]
-        if LEAST * noise > bend.scale:
-            bend = cls._below(best, LEAST * noise)
-            rows = bend._in_question(X, y, trusted, kernel)
-        return bend if len(rows) and bend._gain(X[rows], y[rows], kernel) >= GAIN else cls()
+        good = np.flatnonzero(trusted & (y >= bend.knee))
+        bend = cls._below(best, max(scale, LEAST * _fitted(X[good], y[good], kernel)[1]))
+        return bend if bend._is_called_for(X, y, trusted, kernel) else cls()
 
     @classmethod
     def _below(cls, best: float, scale: float) -> Self:
         """The knee so far below the best."""
         return cls(best - (1.0 + KNEE) * scale, scale)
 
-    def _in_question(self, X: Array, y: Array, trusted: Mask, kernel: str) -> Rows:
-        """The rows that bending is about: those believed if some of them are far below in a region, or else, if they are too many
-        for lies, with all that are far below. None where there is no region, or nothing far below."""
+    def _far(self, y: Array) -> Mask:
+        """Which of the reports `y` (`n`) are far below the knee."""
         with np.errstate(over="ignore"):  # of values near 1e308: nothing is further below
-            far = y < self.knee - FAR * self.scale
-        believed = bool((far & trusted).any())
-        if self.scale <= 0.0 or not (believed or _places(X[far]) > most_lies(len(y), None)):
-            return np.empty(0, dtype=np.intp)
-        rows = np.flatnonzero(trusted if believed else trusted | far)
-        rows = rows[np.linspace(0, len(rows) - 1, min(len(rows), ROWS)).astype(np.intp)]
-        placed = far[rows].any() and probability_of_region(X[rows], ~far[rows], kernel)
-        return rows[: len(rows) * (placed >= (NOWHERE if believed else LIKELY))]
+            far: Mask = y < self.knee - FAR * self.scale
+        return far
+
+    def _is_called_for(self, X: Array, y: Array, trusted: Mask, kernel: str) -> bool:
+        """Whether reports `y` (`n`) from `X` (`n x d`) are far below in a region, and all are foreseen better when they are bent.
+
+        Asked of those that are believed as they are; then with all that are far below, if these are too many for lies.
+        """
+        far = self._far(y)
+        if (far & trusted).any() and self._explains(X[trusted], y[trusted], NOWHERE, kernel):
+            return True
+        rows = trusted | far
+        return _too_many(X[rows & ~trusted], most_lies(len(y), None)) and self._explains(
+            X[rows], y[rows], LIKELY, kernel
+        )
+
+    def _explains(self, X: Array, y: Array, likely: float, kernel: str) -> bool:
+        """Whether what is far below among these reports has a region with that probability, and bending them gains enough."""
+        few = np.linspace(0, len(y) - 1, min(len(y), ROWS)).astype(int)
+        X, y = X[few], y[few]
+        far = self._far(y)
+        return bool(far.any() and probability_of_region(X, ~far, kernel) >= likely and self._gain(X, y, kernel) >= GAIN)
 
     def _gain(self, X: Array, y: Array, kernel: str) -> float:
         """How much better the reports `y` (`n`) from `X` (`n x d`) are foreseen when they are bent: the log density of each."""
@@ -121,13 +131,13 @@ class Bend:
         return 1.0 / ((1.0 + below) * (1.0 + np.log1p(below)))
 
 
-def _places(X: Array) -> int:
-    """From how many places the rows of `X` (`n x d`) come."""
-    return len(np.unique(np.floor(X / PLACE), axis=0))
+def _too_many(X: Array, lies: int) -> bool:
+    """Whether reports from `X` (`n x d`) come from too many places, or are too many, for so many lies."""
+    return len(X) > FAR_OUT_BELOW * lies or len(np.unique(np.floor(X / PLACE), axis=0)) > lies
 
 
 def _fitted(X: Array, y: Array, kernel: str) -> tuple[float, float]:
-    """Log density of the reports `y` (`n`) from `X` (`n x d`) under the process that fits them best, and their noise's deviation."""
+    """Log density of reports `y` (`n`) from `X` (`n x d`) under the process that fits them best, and its noise's deviation."""
     scaling = Scaling.of(y)
     data = Data.trusted(X, scaling.to_scaled(y))
     best = fit(data, [Hyperparameters.default(X.shape[1])], kernel, marginal_likelihood)

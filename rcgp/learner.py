@@ -126,7 +126,8 @@ class Learner:
             ends, evidence = self._curves.look(self._X, self._y, self._known)
             self._bend = self._bend_of(ends, evidence)
             y, evidence = self._bend.bent(ends), evidence.scaled_by(self._bend.slope(ends))
-            self._seen = self._surrogate.update(self._X, y, without_condemned(self._known_before(y), evidence), evidence)
+            before = without_condemned(self._known_before(y), evidence)
+            self._seen = self._surrogate.update(self._X, y, before, evidence)
         return self._seen
 
     def _bend_of(self, ends: Array, evidence: Evidence) -> Bend:
@@ -140,10 +141,11 @@ class Learner:
 
     def _known_before(self, y: Array) -> SurrogateState | None:
         """The committed state, on which the next builds, for values (`n`) that may be bent otherwise since then."""
-        if self._committed is None or self._bend == self._committed_bend:
-            same = self._committed is None or self._curves.plain
-            return self._committed if same else self._committed.afresh()
-        return self._committed.rescaled(y[: self._committed.n])
+        if self._committed is None:
+            return None
+        if self._bend != self._committed_bend:
+            return self._committed.rescaled(y[: self._committed.n])
+        return self._committed if self._curves.plain else self._committed.afresh()
 
     @one_blas_thread
     def weights(self) -> Array:

@@ -25,6 +25,10 @@ NUDGE = 1e-3
 """Where a point that is moved so far is rounded back to itself, nothing can be tried beside it."""
 
 
+WIDER, WIDER_FROM = 4.0, 15
+"""How much wider a search looks for another place, once it has settled and looks again, and from how many reports on."""
+
+
 class Optimizer(Learner):
     """Suggests points of the unit cube (`ask`) and learns from what came back (`tell`: see `Learner`).
 
@@ -149,9 +153,11 @@ class Optimizer(Learner):
                 best, most = x, value
         return best
 
-    def _maximize(self, posterior: GaussianPosterior, state: SurrogateState, waiting: Array) -> Array:
+    def _maximize(
+        self, posterior: GaussianPosterior, state: SurrogateState, waiting: Array, multiplier: float | None = None
+    ) -> Array:
         return self._maximizer.maximize(
-            self._worth(posterior.with_pending(waiting), state),
+            self._worth(posterior.with_pending(waiting), state, multiplier),
             np.random.default_rng([self.seed, 2, self.n, len(waiting)]),
             project=self._project,
             neighbours=self._neighbours,
@@ -159,28 +165,25 @@ class Optimizer(Learner):
             pending=waiting,
         )
 
-    def _worth(self, posterior: GaussianPosterior, state: SurrogateState) -> Acquisition:
-        """The acquisition, times the probability of success where anything has failed."""
-        acquisition = self._acquisition(posterior, self._multiplier(state))
+    def _worth(
+        self, posterior: GaussianPosterior, state: SurrogateState, multiplier: float | None = None
+    ) -> Acquisition:
+        """The acquisition, by the schedule or that `multiplier`, times the probability of success where anything has failed."""
+        acquisition = self._acquisition(posterior, self._multiplier(state) if multiplier is None else multiplier)
         return self._regions.within(acquisition, self._X, self._ends, self._useful, state)
 
     def _or_what_decides(self, point: Array, waiting: Array) -> Array:
-        """`point` (`d`), or where the search has settled the place of a row that decides the answer."""
-        import os
-        answer = self._answer()
-        row = None if answer is None else answer.instead_of(point, waiting)
+        """`point` (`d`), or where the search has settled the place of a row that decides the answer, or else a new place."""
+        answer, state = self._answer(), self._committed
+        if answer is None or state is None:
+            return point
+        row = answer.instead_of(point, waiting)
         if row is not None:
-            return self._X[row]
-        V = os.environ.get("WIDE","")
-        if V and answer is not None and answer.settled(point, int(os.environ.get("WIDE_FROM","15"))):
-            state=self._committed; posterior=self._posterior_of(state)
-            kind,_,num=V.partition(":")
-            from rcgp.acquisition import UCB
-            b=float(num)*np.sqrt(np.log(2.0*(self.n+2)))
-            acq=self._regions.within(UCB(posterior.with_pending(waiting), b), self._X, self._ends, self._useful, state)
-            return self._maximizer.maximize(acq, np.random.default_rng([self.seed, 4, self.n, len(waiting)]), project=self._project,
-                neighbours=self._neighbours, forbidden=self._forbidden(posterior.kernel, waiting), pending=waiting)
-        return point
+            place: Array = self._X[row]
+            return place
+        if self.n < WIDER_FROM or not answer.has_settled_at(point):
+            return point
+        return self._maximize(self._posterior_of(state), state, waiting, WIDER * self._multiplier(state))
 
     def _multiplier(self, state: SurrogateState) -> float:
         corruptions = int((~state.trusted).sum()) if self._corruptions is None else self._corruptions
