@@ -5,9 +5,9 @@ worse the worst are does not matter to a search. So values below a knee T are be
 
     b(y) = T - s log(1 + log(1 + (T - y) / s))        T = m - KNEE s        s = best - m
 
-m is the upper quartile of the first reports, before the search settles where values hardly differ. A few reports far below all
-others may be lies, which bending would make plausible. So nothing is bent unless they have a region in common, and are believed
-as they are or come from more places than may lie. Until then nothing changes, bit for bit.
+m is the upper quartile of the initial reports, before the search settles where values hardly differ. A few reports far below all
+others may be lies, which bending would make plausible. So nothing is bent unless they have a region in common, are believed as
+they are or too many for lies, and all reports are foreseen much better then. Until then nothing changes, bit for bit.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ import numpy as np
 from rcgp.agreement import FAR_OUT_BELOW, most_lies
 from rcgp.challenge import NOWHERE
 from rcgp.fit import Data, Hyperparameters, fit, marginal_likelihood
-from rcgp.gaussian import Array, Mask
+from rcgp.gaussian import Array, Mask, Rows
 from rcgp.random_failures import probability_of_region
 from rcgp.state import Scaling
 
 KNEE, FAR = 2.0, 10.0
-"""In units of s: how far below m the knee is, and how much further below something is far. Honest rows of Branin reach 21."""
+"""In units of s: how far below m the knee is, and how much further below something is worse by orders of magnitude."""
 
 SETTLING, FEWEST = 16, 6
-"""The first reports, whose upper quartile counts; fewer have none to speak of."""
+"""Fewer reports than this say nothing of their scale."""
 
 PLACE = 0.05
 """The side of the cubes that count as one place each."""
@@ -55,19 +55,28 @@ class Bend:
     scale: float = 1.0
 
     @classmethod
-    def of(cls, X: Array, y: Array, trusted: Mask, kernel: str) -> Self:
-        """What the reports `y` (`n`, NaN: nothing was said) from `X` (`n x d`) ask for, given whom a search trusts (`n`)."""
+    def of(cls, X: Array, y: Array, trusted: Mask, initial: int, kernel: str) -> Self:
+        """What the reports `y` (`n`, NaN: nothing was said) from `X` (`n x d`) ask for, given whom a search trusts (`n`).
+
+        The first `initial` of them fill space.
+        """
         said = np.isfinite(y)
         if said.sum() < FEWEST or not (said & trusted).any():
             return cls()
         X, y, trusted, best = X[said], y[said], trusted[said], float(np.max(y[said & trusted]))
-        scale = best - float(np.quantile(y[y <= best][:SETTLING], 0.75))
+        places = _one_of_each_place(X, trusted)
+        scale = best - float(np.quantile(y[places][y[places] <= best][: max(initial, SETTLING)], 0.75))
         bend = cls._below(best, scale)
         if scale <= 0.0 or not bend._far(y).any():
             return cls()
-        good = np.flatnonzero(trusted & (y >= bend.knee))
+        good = places[trusted[places] & (y[places] >= bend.knee)]
         bend = cls._below(best, max(scale, LEAST * _fitted(X[good], y[good], kernel)[1]))
-        return bend if bend._is_called_for(X, y, trusted, kernel) else cls()
+        believed, far = places[trusted[places]], places[bend._far(y[places]) | trusted[places]]
+        doubted = bend._far(y) & ~trusted
+        if bend._explains(X[believed], y[believed], NOWHERE, kernel):
+            return bend
+        too_many = _too_many(X[doubted], most_lies(len(y), None))
+        return bend if too_many and bend._explains(X[far], y[far], LIKELY, kernel) else cls()
 
     @classmethod
     def _below(cls, best: float, scale: float) -> Self:
@@ -79,19 +88,6 @@ class Bend:
         with np.errstate(over="ignore"):  # of values near 1e308: nothing is further below
             far: Mask = y < self.knee - FAR * self.scale
         return far
-
-    def _is_called_for(self, X: Array, y: Array, trusted: Mask, kernel: str) -> bool:
-        """Whether reports `y` (`n`) from `X` (`n x d`) are far below in a region, and all are foreseen better when they are bent.
-
-        Asked of those that are believed as they are; then with all that are far below, if these are too many for lies.
-        """
-        far = self._far(y)
-        if (far & trusted).any() and self._explains(X[trusted], y[trusted], NOWHERE, kernel):
-            return True
-        rows = trusted | far
-        return _too_many(X[rows & ~trusted], most_lies(len(y), None)) and self._explains(
-            X[rows], y[rows], LIKELY, kernel
-        )
 
     def _explains(self, X: Array, y: Array, likely: float, kernel: str) -> bool:
         """Whether what is far below among these reports has a region with that probability, and bending them gains enough."""
@@ -129,6 +125,13 @@ class Bend:
         """b'(y): what a small step at `y` becomes."""
         below = np.zeros_like(y) if self.is_straight else np.maximum(self.knee - y, 0.0) / self.scale
         return 1.0 / ((1.0 + below) * (1.0 + np.log1p(below)))
+
+
+def _one_of_each_place(X: Array, trusted: Mask) -> Rows:
+    """The first row of every place of `X` (`n x d`), a `trusted` one (`n`) if there is any: a search settles somewhere."""
+    order = np.argsort(~trusted, kind="stable")
+    _, first = np.unique(np.floor(X[order] / PLACE), axis=0, return_index=True)
+    return np.sort(order[first])
 
 
 def _too_many(X: Array, lies: int) -> bool:

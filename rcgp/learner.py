@@ -137,7 +137,8 @@ class Learner:
         trusted = np.ones(self.n, dtype=bool)
         if self._committed is not None:
             trusted = np.append(self._committed.trusted, np.zeros(self.n - self._committed.n, dtype=bool))
-        return Bend.of(self._X, np.where(evidence.condemned, np.nan, ends), trusted, self._surrogate.kernel)
+        y = np.where(evidence.condemned, np.nan, ends)
+        return Bend.of(self._X, y, trusted, self.n_initial, self._surrogate.kernel)
 
     def _known_before(self, y: Array) -> SurrogateState | None:
         """The committed state, on which the next builds, for values (`n`) that may be bent otherwise since then."""

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-STATE_LAYOUT = 4
+STATE_LAYOUT = 5
 """Changes with what an optimizer's `state_dict` holds and with the default rules behind it: a state of another layout is not
 read but computed again."""
 SAVE_EVERY = 5
