@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rcgp.acquisition import Acquisition, Maximizer, Neighbours, Projection
+from rcgp.answer import Answer
 from rcgp.bounded import BoundedSurrogate
 from rcgp.claims import second_look
 from rcgp.confidence import Schedule
@@ -25,8 +26,10 @@ NUDGE = 1e-3
 """Where a point that is moved so far is rounded back to itself, nothing can be tried beside it."""
 
 
-WIDER, WIDER_FROM = 4.0, 15
-"""How much wider a search looks for another place, once it has settled and looks again, and from how many reports on."""
+WIDER, WIDER_FROM = (4.0, 16.0, 64.0), 15
+"""How much wider a search that has settled and looks again looks for another place, and from how many reports on. (Regret of the
+answer in units of a random point's, six problems and six tuning seeds, without and with 4: 0.017 and 0.010 without lies, 0.018
+and 0.010 under moderate ones, 0.147 and 0.073 in range.)"""
 
 
 class Optimizer(Learner):
@@ -181,9 +184,16 @@ class Optimizer(Learner):
         if row is not None:
             place: Array = self._X[row]
             return place
-        if self.n < WIDER_FROM or not answer.has_settled_at(point):
-            return point
-        return self._maximize(self._posterior_of(state), state, waiting, WIDER * self._multiplier(state))
+        return self._wider(point, answer, state, waiting) if self.n >= WIDER_FROM else point
+
+    def _wider(self, point: Array, answer: Answer, state: SurrogateState, waiting: Array) -> Array:
+        """`point` (`d`), or as long as nothing is left to learn there the best by an ever wider bound."""
+        posterior, multiplier = self._posterior_of(state), self._multiplier(state)
+        for wider in WIDER:
+            if not answer.has_settled_at(point):
+                break
+            point = self._maximize(posterior, state, waiting, wider * multiplier)
+        return point
 
     def _multiplier(self, state: SurrogateState) -> float:
         corruptions = int((~state.trusted).sum()) if self._corruptions is None else self._corruptions

@@ -181,3 +181,19 @@ def test_a_settled_search_that_looks_again_is_not_stuck_for_ever() -> None:
 
 def test_nor_if_the_same_place_is_lied_about_again_and_again() -> None:
     assert lied_to(3, 100, look_again=True) == pytest.approx(0.95, abs=0.02)
+
+
+def two_hills(x: np.ndarray) -> float:
+    """A wide hill of 0.8 and a narrow one of 1."""
+    wide, narrow = ((x - 0.25) ** 2).sum(), ((x - 0.85) ** 2).sum()
+    return float(0.8 * np.exp(-wide / 0.05) + np.exp(-narrow / 0.015))
+
+
+@pytest.mark.parametrize(("look_again", "found"), [(False, 0.8), (True, 1.0)])
+def test_a_settled_search_that_looks_again_looks_for_another_place_too(look_again: bool, found: float) -> None:
+    optimizer = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=5, look_again=look_again)
+    rng, points = np.random.default_rng(0), list[np.ndarray]()
+    for _ in range(50):
+        points.append(optimizer.ask())
+        optimizer.tell(points[-1], two_hills(points[-1]) + 0.01 * rng.standard_normal())
+    assert two_hills(points[optimizer.recommend()]) == pytest.approx(found, abs=0.02)
