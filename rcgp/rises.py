@@ -77,6 +77,11 @@ class _Rise:
     weight: Array
     residual: Array
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the state does not know all rows: nobody was to take this step when the last of them came."""
+        return self.state is None or self.state.n < len(self.rows)
+
     def predicted(self, inputs: Array, kernel: str, least: float) -> tuple[Array, Array, Array]:
         """Mean (`m`), covariance (`m x m`) and noise variance (`m`) of rises at `inputs`; their prior deviation is `least`."""
         m = len(inputs)
@@ -141,7 +146,7 @@ class RiseModel:
     def _learned(self, rises: Rises, lowest: float, *, anew: bool = True) -> Rises:
         """With surrogates of the steps that somebody at the `lowest` share has yet to take: nobody asks the others."""
         count = _steps_from(lowest)
-        taken = [self._fitted(rise) if anew or rise.state is None else rise for rise in rises.steps[:count]]
+        taken = [self._fitted(rise) if anew or rise.is_behind else rise for rise in rises.steps[:count]]
         return replace(rises, steps=[*taken, *rises.steps[count:]])
 
     def _fitted(self, rise: _Rise) -> _Rise:

@@ -79,6 +79,23 @@ def test_promise_is_high_for_the_best_and_low_for_those_far_behind() -> None:
     assert optimizer.promise(far, curve(far, rng)[:4]) < 0.005
 
 
+def test_a_step_that_nobody_was_to_take_for_a_while_is_learned_anew() -> None:
+    """One that ran in full was doubted, so somebody had the last step to take; neighbours vouch for it, and nobody has."""
+    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=4)
+
+    def tell(places: np.ndarray, rise: float) -> None:
+        for x in places:
+            optimizer.tell(np.array([x]), 0.4 + rise + 0.01 * x, curve=[(1 / 3, 0.3 + 0.02 * x), (2 / 3, 0.4)])
+        optimizer.update()
+
+    tell(np.append(np.linspace(0.0, 0.7, 12), 0.65), 0.1)
+    tell(np.array([0.95]), -0.5)
+    assert 13 in optimizer.remarks()
+    tell(np.linspace(0.9, 1.0, 8), -0.5)
+    assert not optimizer.remarks()
+    assert optimizer.promise(np.array([0.3]), [(1 / 3, 0.31)]) < optimizer.promise(np.array([0.3]), [(1 / 3, 0.9)])
+
+
 def test_curves_are_interpolated_at_the_levels_they_reach() -> None:
     levels = Curve.of([(0.1, 1.0), (0.5, 2.0)]).at_levels
     assert math.isnan(levels[0])
