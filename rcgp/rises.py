@@ -106,11 +106,16 @@ class Rises:
 
 @dataclass(frozen=True)
 class RiseModel:
-    """Completes curves by what others did from there on; `surrogate` models the rise of every step."""
+    """Completes curves by what others did from there on; `surrogate` models the rise of every step.
+
+    `doubt` and `least` are in deviations of the objective: a rise is no surer than the one, and tells nobody from his neighbours
+    by less than the other.
+    """
 
     surrogate: Surrogate
     doubt: float = 0.1
     fewest: int = 3
+    least: float = 0.05
 
     def complete(self, X: Array, levels: Array, reached: Array, y: Array, previous: Steps | None) -> Completed:
         """Trials at `X` (`n x d`) with values at the `levels` (`n x k`), which stand at `y` with a share `reached` (`n` each)."""
@@ -140,7 +145,7 @@ class RiseModel:
         rise = levels[:, k] - levels[:, k + 1]
         rows = np.flatnonzero(np.isfinite(rise))
         inputs = np.column_stack([X[rows], place(levels[rows, k + 1])])
-        weight, residual = outlier_weights(inputs, rise[rows])
+        weight, residual = outlier_weights(inputs, rise[rows], self.least * place.spread)
         return _Rise(rows, inputs, rise[rows], None if known is None else known.afresh(), weight, residual)
 
     def _learned(self, rises: Rises, lowest: float, *, anew: bool = True) -> Rises:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class RobustASHAScheduler(AsyncHyperBandScheduler):
     """`ASHAScheduler`, with its arguments, for a `Tuner` that searches with `RCGPSearch`.
 
-    The first `witnesses` trials are not stopped, nor is any that has at least this `chance` to end best of all.
+    The first `witnesses` trials are not stopped, nor one in five later, nor any that has at least this `chance` to end best of all.
     """
 
     def __init__(self, *args: object, witnesses: int = WITNESSES, chance: float = CHANCE, **options: object) -> None:
