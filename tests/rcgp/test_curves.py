@@ -121,6 +121,17 @@ def test_rises_are_compared_with_their_neighbours() -> None:
     assert residual[far] == pytest.approx(0.7, abs=0.1)
 
 
+def test_where_all_end_within_a_hair_a_late_riser_is_in_line() -> None:
+    """Unless it rises by what the objective's own deviation would notice."""
+    rng = np.random.default_rng(0)
+    inputs, rise = rng.random((20, 2)), 0.001 * rng.standard_normal(20)
+    rise[7] = 0.03
+    assert outlier_weights(inputs, rise)[0][7] < 0.5
+    assert outlier_weights(inputs, rise, least=0.01)[0][7] == 1.0
+    rise[7] = 0.1
+    assert np.flatnonzero(outlier_weights(inputs, rise, least=0.01)[0] < 0.5).tolist() == [7]
+
+
 def test_what_is_peculiar_is_said_in_words() -> None:
     found = remarks([(0.1, 0.2, 0.3), (0.5, 0.5, 0.5), (0.1, 0.2, 0.3), (0.1, 0.2), (0.1, 0.2)])
     assert found == {
