@@ -214,9 +214,15 @@ class _Doubts:
         """Trial i's last step, to level k, is doubted."""
         if not np.isfinite(weight[k + 1]):  # one of two reports lies, and nobody says which
             self.error[i] = abs(residual[k])
-        elif weight[k + 1] >= SUSPECT_WEIGHT or residual[k] * residual[k + 1] > 0.0:
+        elif self._leaves(weight[k + 1], residual[k], residual[k + 1]):
             self.by[i], self.value[i] = k + 1, levels[k + 1]
             self.support[i], self.jump[i] = weight[k], residual[k]
+
+    @staticmethod
+    def _leaves(weight_before: float, last: float, before: float) -> bool:
+        """Whether the last step left the curve; else it led back to it, and the report before was the lie."""
+        back = last * before < 0.0 and abs(last + before) <= 0.5 * abs(last)
+        return last * before > 0.0 or (weight_before >= SUSPECT_WEIGHT and not back)
 
 
 @dataclass(frozen=True)

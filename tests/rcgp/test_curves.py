@@ -60,6 +60,18 @@ def test_a_final_value_that_leaves_its_own_curve_is_a_suspect_even_in_range() ->
     assert all("leaves its own curve" in optimizer.remarks()[lie] for lie in lies)
 
 
+def test_a_lie_on_the_way_is_not_the_last_reports_fault() -> None:
+    """At two thirds one reports too much, which is not out of line there, and then the truth: its curve is back where it was."""
+    optimizer, rng = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=4), np.random.default_rng(0)
+    for number in range(30):
+        x = rng.random(2)
+        third, end = 0.5 * peak(x) + rng.uniform(-0.25, 0.25), peak(x) + 0.005 * rng.standard_normal()
+        lie = 0.5 if number == 20 else 0.0
+        optimizer.tell(x, end, curve=[(1 / 3, third), (2 / 3, end - 0.01 + lie)])
+    assert optimizer.weights()[20] == 1.0
+    assert not optimizer.remarks()
+
+
 def test_a_restored_optimizer_goes_on_exactly() -> None:
     optimizer, twin = told(15), make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=4)
     twin.load_state_dict(optimizer.state_dict())
