@@ -28,12 +28,14 @@ from cells import compute, load
 from curve_problems import PROBLEMS, typical_regret
 from curve_table import EPOCHS
 
+from orchestrator.halving import Mercy
 from rcgp import make_optimizer
 from rcgp.gaussian import Array
 
 LIES = {"none": (0.0, 0.0), "rungs": (0.1, 0.0), "finals": (0.0, 0.2)}
 """Probability that a report on the way, and at the end, is a lie."""
-WORKERS, INITIAL = 4, 8
+WORKERS, STARTUP = 4, 8
+"""Workers, and the random trials of TPE; `RCGPSearch` has two for each parameter, at least four, and so has it here."""
 
 
 class Halved:
@@ -72,7 +74,7 @@ class Today(Halved):
 
     def __init__(self, dim: int, seed: int, **options: Any) -> None:
         super().__init__(dim, seed)
-        self.optimizer = make_optimizer("a2-rcgp-ucb", dim, seed=seed, n_initial=INITIAL, **options)
+        self.optimizer = make_optimizer("a2-rcgp-ucb", dim, seed=seed, n_initial=max(4, 2 * dim), **options)
 
     def suggest(self, number: int) -> Array:
         return self.optimizer.ask(np.array(list(self.running.values())) if self.running else None)
@@ -108,9 +110,9 @@ class WithCurves(Today):
 class Robust(WithCurves):
     """And with a scheduler that asks it: the first trials run in full, and who may still end best is not stopped."""
 
-    def __init__(self, dim: int, seed: int, witnesses: int = 4, chance: float = 0.25) -> None:
+    def __init__(self, dim: int, seed: int, mercy: Mercy | None = None) -> None:
         super().__init__(dim, seed)
-        self.witnesses, self.chance, self.curves = witnesses, chance, dict[int, list[float]]()
+        self.mercy, self.curves = mercy or Mercy(), dict[int, list[float]]()
 
     def stops(self, number: int, epoch: int, value: float) -> bool:
         curve = self.curves.setdefault(number, [])
@@ -118,10 +120,8 @@ class Robust(WithCurves):
         stop = super().stops(number, epoch, value)
         if not stop or epoch >= EPOCHS:
             return stop
-        if number < self.witnesses:
-            return False
         points = [((step + 1) / EPOCHS, value) for step, value in enumerate(curve)]
-        return self.optimizer.promise(self.running[number], points) < self.chance
+        return not self.mercy.spares(number, lambda: self.optimizer.promise(self.running[number], points))
 
 
 class Tpe(Halved):
@@ -135,7 +135,7 @@ class Tpe(Halved):
         self.optuna, self.own = optuna, pruner is not None
         self.study = optuna.create_study(
             direction="maximize",
-            sampler=optuna.samplers.TPESampler(seed=seed, n_startup_trials=INITIAL),
+            sampler=optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP),
             pruner=pruner(optuna.pruners) if pruner else optuna.pruners.NopPruner(),
         )
         self.trials: dict[int, Any] = {}

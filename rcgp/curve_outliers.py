@@ -26,11 +26,12 @@ SMALL = 0.05
 """Of where most rises are: deviations below this share tell nobody from his neighbours."""
 
 
-def outlier_weights(inputs: Array, rise: Array) -> tuple[Array, Array]:
+def outlier_weights(inputs: Array, rise: Array, least: float = 0.0) -> tuple[Array, Array]:
     """Weight in [0, 1] of every rise (`n`) by those of its neighbours in `inputs` (`n x d`), and how far it is from theirs.
 
     Median and spread are those of the neighbours, who count by their nearness, a crowd in another place as one: a search gathers
-    where it is best, and those it left behind rise otherwise. Lies may have any share that is no majority anywhere.
+    where it is best, and those it left behind rise otherwise. Lies may have any share that is no majority anywhere. No deviation
+    is below `least`, however alike the neighbours are: where all end within a hair, a late riser would be out of line.
     """
     n = len(rise)
     if n < FEWEST:
@@ -42,6 +43,7 @@ def outlier_weights(inputs: Array, rise: Array) -> tuple[Array, Array]:
     residual = rise - middle
     low, high = np.quantile(rise, [0.1, 0.9])
     deviation = np.hypot(np.hypot(spread, np.median(spread)), SMALL * (high - low)) + 1e-9 * np.max(np.abs(rise))
+    deviation = np.hypot(deviation, least)
     distance_in_line = np.abs(residual) / np.maximum(deviation, 1e-300)
     doubted = distance_in_line > LIMIT
     return np.where(doubted, 0.5 * (LIMIT / np.maximum(distance_in_line, LIMIT)) ** 2, 1.0), residual

@@ -77,6 +77,11 @@ class _Rise:
     weight: Array
     residual: Array
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the state does not know all rows: nobody was to take this step when the last of them came."""
+        return self.state is None or self.state.n < len(self.rows)
+
     def predicted(self, inputs: Array, kernel: str, least: float) -> tuple[Array, Array, Array]:
         """Mean (`m`), covariance (`m x m`) and noise variance (`m`) of rises at `inputs`; their prior deviation is `least`."""
         m = len(inputs)
@@ -101,11 +106,16 @@ class Rises:
 
 @dataclass(frozen=True)
 class RiseModel:
-    """Completes curves by what others did from there on; `surrogate` models the rise of every step."""
+    """Completes curves by what others did from there on; `surrogate` models the rise of every step.
+
+    `doubt` and `least` are in deviations of the objective: a rise is no surer than the one, and tells nobody from his neighbours
+    by less than the other.
+    """
 
     surrogate: Surrogate
     doubt: float = 0.1
     fewest: int = 3
+    least: float = 0.05
 
     def complete(self, X: Array, levels: Array, reached: Array, y: Array, previous: Steps | None) -> Completed:
         """Trials at `X` (`n x d`) with values at the `levels` (`n x k`), which stand at `y` with a share `reached` (`n` each)."""
@@ -135,13 +145,13 @@ class RiseModel:
         rise = levels[:, k] - levels[:, k + 1]
         rows = np.flatnonzero(np.isfinite(rise))
         inputs = np.column_stack([X[rows], place(levels[rows, k + 1])])
-        weight, residual = outlier_weights(inputs, rise[rows])
+        weight, residual = outlier_weights(inputs, rise[rows], self.least * place.spread)
         return _Rise(rows, inputs, rise[rows], None if known is None else known.afresh(), weight, residual)
 
     def _learned(self, rises: Rises, lowest: float, *, anew: bool = True) -> Rises:
         """With surrogates of the steps that somebody at the `lowest` share has yet to take: nobody asks the others."""
         count = _steps_from(lowest)
-        taken = [self._fitted(rise) if anew or rise.state is None else rise for rise in rises.steps[:count]]
+        taken = [self._fitted(rise) if anew or rise.is_behind else rise for rise in rises.steps[:count]]
         return replace(rises, steps=[*taken, *rises.steps[count:]])
 
     def _fitted(self, rise: _Rise) -> _Rise:
@@ -204,9 +214,15 @@ class _Doubts:
         """Trial i's last step, to level k, is doubted."""
         if not np.isfinite(weight[k + 1]):  # one of two reports lies, and nobody says which
             self.error[i] = abs(residual[k])
-        elif weight[k + 1] >= SUSPECT_WEIGHT or residual[k] * residual[k + 1] > 0.0:
+        elif self._leaves(weight[k + 1], residual[k], residual[k + 1]):
             self.by[i], self.value[i] = k + 1, levels[k + 1]
             self.support[i], self.jump[i] = weight[k], residual[k]
+
+    @staticmethod
+    def _leaves(weight_before: float, last: float, before: float) -> bool:
+        """Whether the last step left the curve; else it led back to it, and the report before was the lie."""
+        back = last * before < 0.0 and abs(last + before) <= 0.5 * abs(last)
+        return last * before > 0.0 or (weight_before >= SUSPECT_WEIGHT and not back)
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Confirm:
 class Scheduler:
     """Trials that are behind after `grace` steps, `grace` x `reduction`, ... are stopped there, unless they may still end best.
 
-    The first `witnesses` run in full, and so does whoever has at least this `chance`.
+    The first `witnesses` run in full, so does one in five later, and whoever has at least this `chance`.
     """
 
     name: str = "asha"

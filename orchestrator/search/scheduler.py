@@ -4,10 +4,12 @@ ASHA stops whoever is behind at a rung, and a rung value that is a lie stops its
 is spared.
 """
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ray.tune.experiment import Trial
+from ray.tune.result import AUTO_RESULT_KEYS, DEFAULT_RESULT_KEYS, DONE, TRAINING_ITERATION
 from ray.tune.schedulers import AsyncHyperBandScheduler, TrialScheduler
 
 from orchestrator.halving import CHANCE, WITNESSES, Mercy
@@ -18,12 +20,16 @@ if TYPE_CHECKING:
 
     from orchestrator.search.records import Result
 
+log = logging.getLogger(__name__)
+
 
 class RobustASHAScheduler(AsyncHyperBandScheduler):
     """`ASHAScheduler`, with its arguments, for a `Tuner` that searches with `RCGPSearch`.
 
-    The first `witnesses` trials are not stopped, nor is any that has at least this `chance` to end best of all.
+    The first `witnesses` trials are not stopped, nor one in five later, nor any that has at least this `chance` to end best.
     """
+
+    _warned = False
 
     def __init__(self, *args: object, witnesses: int = WITNESSES, chance: float = CHANCE, **options: object) -> None:
         self._mercy = Mercy(witnesses, chance)
@@ -36,6 +42,7 @@ class RobustASHAScheduler(AsyncHyperBandScheduler):
 
     def on_trial_result(self, tune_controller: "TuneController", trial: Trial, result: "Result") -> str:
         """ASHA's decision, unless it would stop a trial that may still end best."""
+        self._warn_without_progress(result)
         decision: str = super().on_trial_result(tune_controller, trial, result)
         if decision != TrialScheduler.STOP or result[self._time_attr] >= self._max_t:
             return decision
@@ -45,6 +52,15 @@ class RobustASHAScheduler(AsyncHyperBandScheduler):
             self._num_stopped -= 1
             return TrialScheduler.CONTINUE
         return decision
+
+    def _warn_without_progress(self, result: "Result") -> None:
+        """Once: without what counts progress nobody is ever stopped, and Tune says nothing of it."""
+        if self._time_attr in result or self._warned:
+            return
+        self._warned = True
+        own = sorted({*result} - {*AUTO_RESULT_KEYS, *DEFAULT_RESULT_KEYS, DONE, "trial_id"})
+        there = ", ".join([TRAINING_ITERATION, *(key for key in own if not key.startswith("config/"))])
+        log.warning("Nobody is stopped: reports have no time_attr %r, but %s.", self._time_attr, there)
 
 
 def _searcher_of(tune_controller: "TuneController") -> RCGPSearch:

@@ -38,6 +38,10 @@ def test_the_first_and_the_promising_are_spared() -> None:
     mercy = Mercy(witnesses=2, chance=0.25)
     assert mercy.spares(1, lambda: pytest.fail("a witness needs no promise"))
     assert [mercy.spares(2, lambda p=p: p) for p in (0.2, 0.25)] == [False, True]
+    assert [place for place in range(16) if mercy.spares(place, lambda: 0.0)] == [0, 1, 5, 10, 15], (
+        "and one in five later"
+    )
+    assert not any(Mercy(witnesses=0).spares(place, lambda: 0.0) for place in range(16))
     for wrong in ({"witnesses": -1}, {"witnesses": True}, {"chance": 2.0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):
             Mercy(**wrong)

@@ -60,6 +60,18 @@ def test_a_final_value_that_leaves_its_own_curve_is_a_suspect_even_in_range() ->
     assert all("leaves its own curve" in optimizer.remarks()[lie] for lie in lies)
 
 
+def test_a_lie_on_the_way_is_not_the_last_reports_fault() -> None:
+    """At two thirds one reports too much, which is not out of line there, and then the truth: its curve is back where it was."""
+    optimizer, rng = make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=4), np.random.default_rng(0)
+    for number in range(30):
+        x = rng.random(2)
+        third, end = 0.5 * peak(x) + rng.uniform(-0.25, 0.25), peak(x) + 0.005 * rng.standard_normal()
+        lie = 0.5 if number == 20 else 0.0
+        optimizer.tell(x, end, curve=[(1 / 3, third), (2 / 3, end - 0.01 + lie)])
+    assert optimizer.weights()[20] == 1.0
+    assert not optimizer.remarks()
+
+
 def test_a_restored_optimizer_goes_on_exactly() -> None:
     optimizer, twin = told(15), make_optimizer("a2-rcgp-ucb", 2, seed=0, n_initial=4)
     twin.load_state_dict(optimizer.state_dict())
@@ -77,6 +89,23 @@ def test_promise_is_high_for_the_best_and_low_for_those_far_behind() -> None:
     rng = np.random.default_rng(5)
     assert optimizer.promise(near, curve(near, rng)[:4]) > 0.05
     assert optimizer.promise(far, curve(far, rng)[:4]) < 0.005
+
+
+def test_a_step_that_nobody_was_to_take_for_a_while_is_learned_anew() -> None:
+    """One that ran in full was doubted, so somebody had the last step to take; neighbours vouch for it, and nobody has."""
+    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=4)
+
+    def tell(places: np.ndarray, rise: float) -> None:
+        for x in places:
+            optimizer.tell(np.array([x]), 0.4 + rise + 0.01 * x, curve=[(1 / 3, 0.3 + 0.02 * x), (2 / 3, 0.4)])
+        optimizer.update()
+
+    tell(np.append(np.linspace(0.0, 0.7, 12), 0.65), 0.1)
+    tell(np.array([0.95]), -0.5)
+    assert 13 in optimizer.remarks()
+    tell(np.linspace(0.9, 1.0, 8), -0.5)
+    assert not optimizer.remarks()
+    assert optimizer.promise(np.array([0.3]), [(1 / 3, 0.31)]) < optimizer.promise(np.array([0.3]), [(1 / 3, 0.9)])
 
 
 def test_curves_are_interpolated_at_the_levels_they_reach() -> None:
@@ -102,6 +131,17 @@ def test_rises_are_compared_with_their_neighbours() -> None:
     weight, residual = outlier_weights(inputs, rise)
     assert weight[far] < 0.5
     assert residual[far] == pytest.approx(0.7, abs=0.1)
+
+
+def test_where_all_end_within_a_hair_a_late_riser_is_in_line() -> None:
+    """Unless it rises by what the objective's own deviation would notice."""
+    rng = np.random.default_rng(0)
+    inputs, rise = rng.random((20, 2)), 0.001 * rng.standard_normal(20)
+    rise[7] = 0.03
+    assert outlier_weights(inputs, rise)[0][7] < 0.5
+    assert outlier_weights(inputs, rise, least=0.01)[0][7] == 1.0
+    rise[7] = 0.1
+    assert np.flatnonzero(outlier_weights(inputs, rise, least=0.01)[0] < 0.5).tolist() == [7]
 
 
 def test_what_is_peculiar_is_said_in_words() -> None:

@@ -17,6 +17,7 @@ STUDY = Study(
     Component("a2-rcgp-ucb"),
     Component("climbing:Climbing"),
     Component("crash", {"value": 0.9, "budget": 3}),
+    seed=2,
     trials=10,
     initial=4,
     scheduler=Scheduler(grace=1, reduction=3.0, witnesses=3),
@@ -52,6 +53,7 @@ def test_a_trial_that_is_behind_ends_at_a_rung_and_says_so(whole: Path) -> None:
     assert {len(o.progress) for o in stopped} <= {1, 3}, "at a rung"
     assert {len(o.progress) for o in found if not o.stopped} == {9}
     assert not any(o.stopped for o in found[:4]), "witnesses, and those before there is a model, run in full"
+    assert not {o.number for o in stopped} & {5, 10}, "one in five is a witness later too"
     assert all(o.y_true == o.progress[-1][1] for o in stopped)
     assert any(o.corrupted and o.y == 0.9 for o in found)
     assert len(rungs) == len({(r.number, r.step) for r in rungs}) <= 2 * len(found), "few a trial"

@@ -9,6 +9,7 @@ import pytest
 from ray import cloudpickle, tune
 from ray.tune.schedulers import (
     ASHAScheduler,
+    AsyncHyperBandScheduler,
     HyperBandScheduler,
     MedianStoppingRule,
     PopulationBasedTraining,
@@ -97,6 +98,18 @@ def test_a_robust_scheduler_needs_our_searcher() -> None:
         scheduler.on_trial_add(Controller(), tune.experiment.Trial("any", stub=True))
     with pytest.raises(ValueError, match="chance must lie"):
         RobustASHAScheduler(chance=2.0)
+
+
+def test_reports_without_what_counts_progress_are_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    scheduler, trial = (
+        RobustASHAScheduler(time_attr="epochs", metric="score", mode="max"),
+        tune.experiment.Trial("a", stub=True),
+    )
+    AsyncHyperBandScheduler.on_trial_add(scheduler, None, trial)
+    report = {"score": 0.5, "epoch": 1, "training_iteration": 1, "done": False}
+    assert [scheduler.on_trial_result(None, trial, report) for _ in range(2)] == [TrialScheduler.CONTINUE] * 2
+    (told,) = [record.getMessage() for record in caplog.records if record.name.startswith("orchestrator")]
+    assert told == "Nobody is stopped: reports have no time_attr 'epochs', but training_iteration, epoch, score."
 
 
 def test_a_configuration_that_changes_on_the_way_is_refused() -> None:
