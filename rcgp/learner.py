@@ -217,7 +217,8 @@ class Learner:
         posterior = self._posterior_of(state)
         out = self._claims.added_to(self._evidence).condemned
         z = state.scaling.to_scaled(np.where(out, np.nan, self._ends))
-        supported = np.minimum(posterior.mean(self._X), without + 2.0 * deviation)
+        rows = posterior.X if state.kept.all() else self._X  # the same, where it knows their correlations
+        supported = np.minimum(posterior.mean(rows), without + 2.0 * deviation)
         supported = np.where(out | (self._regions.learned & ~self._useful), -np.inf, supported)
         return Answer(self._X, z, state.trusted & np.isfinite(z), state.kept, posterior, supported)
 

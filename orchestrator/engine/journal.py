@@ -10,11 +10,13 @@ import os
 import time
 import zlib
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 from orchestrator.campaign.lock import InUseError, close_lock, take_lock
 from orchestrator.campaign.study import Study, differences
+from orchestrator.engine.disk import Disk
 from orchestrator.engine.events import FORMAT, Event, Header, Request, UnknownEventError, from_json, to_json
 from orchestrator.errors import UserError
 from orchestrator.plain import Json
@@ -37,8 +39,14 @@ class Journal(Protocol):
     seconds: float
     """Time spent writing, for whoever wants to know what safety costs."""
 
-    def append(self, *events: Event, sync: bool = True) -> None:
-        """Write the events; with `sync` they are on disk when this returns, without it they survive the process."""
+    def append(self, *events: Event, sync: bool = True, wait: bool = True) -> None:
+        """Write the events; with `sync` they are on disk when this returns, without it they survive the process.
+
+        Who does not `wait` may think meanwhile: they are on disk before anything else is written, or `settle` returns.
+        """
+
+    def settle(self) -> None:
+        """Return when all that was to be on disk is there."""
 
     def requests(self) -> list[Request]:
         """What people asked of the study since the last call; the first one finds all they ever did."""
@@ -129,15 +137,28 @@ class FileJournal:
         except BaseException:
             close_lock(self._fd)
             raise
-        self._seq = len(self.events)
+        self._seq, self._disk, self._safe = len(self.events), Disk(self._fd), self._size
         self._requests = Tail(requests_path(path))
 
-    def append(self, *events: Event, sync: bool = True) -> None:
-        """Write the events in one piece and, with `sync`, wait for the disk."""
-        self.append_lines(encode_all(self._seq, events), self._seq, sync)
+    def append(self, *events: Event, sync: bool = True, wait: bool = True) -> None:
+        """Write the events in one piece and, with `sync`, bring them to the disk: now or, without `wait`, before the next."""
+        self.append_lines(encode_all(self._seq, events), self._seq, sync and wait)
+        if sync and not wait:
+            self._disk.begin()
+
+    def settle(self) -> None:
+        """Wait for what is on its way to the disk; what did not arrive there is taken back."""
+        start = time.perf_counter()
+        try:
+            self._disk.wait()
+        except OSError as error:
+            raise self._refused(error) from error
+        self._safe = self._size
+        self.seconds += time.perf_counter() - start
 
     def append_lines(self, lines: list[bytes], seq: int, sync: bool = True) -> None:
         """Write lines numbered from `seq`; lines that are here already are not written again."""
+        self.settle()
         start = time.perf_counter()
         fresh = self._unseen(lines, seq)
         data = b"".join(fresh)
@@ -149,8 +170,7 @@ class FileJournal:
             if sync:
                 os.fsync(self._fd)
         except OSError as error:
-            self._cut()
-            raise JournalError(f"{self.path}: cannot be written ({error.strerror}); all before it is safe.") from error
+            raise self._refused(error) from error
         self._size += len(data)
         self._seq += len(fresh)
         self.seconds += time.perf_counter() - start
@@ -173,20 +193,23 @@ class FileJournal:
             raise JournalError(f"{self.path}: another writer has moved on to event {self._seq}; this one stops.")
         return lines[known:]
 
-    def _cut(self) -> None:
-        """Leave no half-written event behind; where even that fails the next reader repairs it."""
-        try:
-            os.ftruncate(self._fd, self._size)
-        except OSError:
-            return
+    def _refused(self, error: OSError) -> JournalError:
+        """Leave nothing behind that the disk did not take; where even that fails the next reader repairs it."""
+        with suppress(OSError):
+            os.ftruncate(self._fd, self._safe)
+        return JournalError(f"{self.path}: cannot be written ({error.strerror}); all before it is safe.")
 
     def requests(self) -> list[Request]:
         """What people asked since the last call."""
         return only_requests(self._requests.fresh())
 
     def close(self) -> None:
-        """Let go of the file and its lock."""
-        close_lock(self._fd)
+        """Let go of the file and its lock, once all of it is on disk."""
+        try:
+            self.settle()
+        finally:
+            self._disk.close()
+            close_lock(self._fd)
 
 
 def encode_all(seq: int, events: Iterable[Event]) -> list[bytes]:
