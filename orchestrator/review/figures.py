@@ -35,6 +35,7 @@ STYLE: "dict[RcKeyType, object]" = {
     "grid.alpha": 0.3,
     "legend.frameon": False,
     "pdf.fonttype": 42,
+    "figure.dpi": 200,
     "savefig.dpi": 200,
 }
 Marks = NDArray[np.generic]
@@ -59,12 +60,20 @@ def save_figures(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[
     files = []
     with mpl.rc_context(STYLE):
         for name, figure in figures:
+            _arrange(figure)
             for suffix in ("png", "pdf"):
                 files.append(folder / f"{name}.{suffix}")
                 # drawn again from the same numbers, the same file: no date in it
                 figure.savefig(files[-1], metadata={"CreationDate": None} if suffix == "pdf" else None)
-                figure.set_layout_engine("none")  # it has found its places
     return files
+
+
+def _arrange(figure: "Figure") -> None:
+    """Let everything find its place, once: whoever saves a figure that has a layout draws all of it twice."""
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def _figures(report: Report) -> "Iterator[tuple[str, Figure]]":
