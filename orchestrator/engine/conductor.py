@@ -190,7 +190,8 @@ class Conductor:
             self.fail(self._try(trial), reason)
 
     def close(self) -> None:
-        """Write down, once, what the optimizer concludes in the end."""
+        """Write down, once, what the optimizer concludes in the end; what came back last is on disk in any case."""
+        self.journal.settle()
         if not self.finished or self._ended:
             return
         self._update()
