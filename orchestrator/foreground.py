@@ -14,9 +14,11 @@ from orchestrator.campaign.runs import Run
 from orchestrator.engine.cluster import Connection
 from orchestrator.engine.fleet import RunOutcome
 from orchestrator.engine.rulings import confirm, find_study, is_live
+from orchestrator.engine.watch import Listener
 from orchestrator.errors import UserError
 from orchestrator.review.files import write_files
 from orchestrator.review.live import LiveServer
+from orchestrator.review.preparation import Preparation
 from orchestrator.review.progress import progress
 from orchestrator.review.report import Report, answer_of
 from orchestrator.session import conduct
@@ -50,7 +52,7 @@ class Foreground:
                 self.run,
                 ray=not self.no_ray,
                 address=self.address,
-                listeners=[progress(self.run, Console(), awaited="" if self.no_ray else "waiting for Ray")],
+                listeners=self._listeners(),
                 started=started,
                 connection=self.connection,
                 report=self._report,
@@ -60,6 +62,12 @@ class Foreground:
             return INTERRUPTED
         self._print_tracked(follower)
         return self._print_outcome(outcome)
+
+    def _listeners(self) -> list[Listener]:
+        """Who shows how far it is and, where the studies run elsewhere, who prepares their report meanwhile."""
+        if self.no_ray:
+            return [progress(self.run, Console())]
+        return [progress(self.run, Console(), awaited="waiting for Ray"), Preparation()]
 
     @property
     def _again(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Protocol
+from typing import Protocol, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -77,6 +77,19 @@ class UCB:
 
 
 @dataclass(frozen=True)
+class Looked:
+    """Points that were looked at (`s x d`) and what they are worth (`s`)."""
+
+    points: Array
+    values: Array
+
+    @classmethod
+    def at(cls, points: Array, acquisition: Acquisition) -> Self:
+        """What `points` (`s x d`) are worth by an acquisition."""
+        return cls(points, acquisition.value(points))
+
+
+@dataclass(frozen=True)
 class Maximizer:
     """Many quasi-random and local candidates, then a joint quasi-Newton refinement of the best few.
 
@@ -134,19 +147,22 @@ class Maximizer:
         `forbidden` points (`m x d`) and the neighbourhood of `pending` ones are left out while others remain: a model that is
         sure of the optimum would otherwise send every free worker to the same place.
         """
-        candidates = self.candidates(acquisition.posterior, rng)
-        return self.best_of(candidates, acquisition, project, neighbours, forbidden, pending)
+        looked = self.look(acquisition, rng)
+        return self.best_of(looked, acquisition, project, neighbours, forbidden, pending)
 
-    def shortlist(self, acquisition: Acquisition, rng: np.random.Generator) -> Array:
+    def look(self, acquisition: Acquisition, rng: np.random.Generator) -> Looked:
+        """The candidates, and what they are worth."""
+        return Looked.at(self.candidates(acquisition.posterior, rng), acquisition)
+
+    def shortlist(self, looked: Looked) -> Array:
         """The candidates that the further points of a batch are chosen from, shape `s x d`.
 
         Points that are pending only take from what others are worth, so the next maximum was high before: the best of those
         that cover the cube and the best of those around the incumbents, as many of each.
         """
-        candidates = self.candidates(acquisition.posterior, rng)
-        order = np.argsort(-acquisition.value(candidates), kind="stable")
+        order = np.argsort(-looked.values, kind="stable")
         wide, near = order[order < self.raw], order[order >= self.raw]
-        return candidates[np.concatenate([wide[: SHORTLIST // 2], near[: SHORTLIST // 2]])]
+        return looked.points[np.concatenate([wide[: SHORTLIST // 2], near[: SHORTLIST // 2]])]
 
     @cached_property
     def lighter(self) -> Maximizer:
@@ -155,15 +171,15 @@ class Maximizer:
 
     def best_of(
         self,
-        candidates: Array,
+        looked: Looked,
         acquisition: Acquisition,
         project: Projection | None,
         neighbours: Neighbours | None,
         forbidden: Array | None,
         pending: Array | None,
     ) -> Array:
-        """The best of `candidates` (`s x d`) and what the best of them climb to, of those that are allowed; shape `d`."""
-        values = acquisition.value(candidates)
+        """The best of what was `looked` at and what the best of them climb to, of those that are allowed; shape `d`."""
+        candidates, values = looked.points, looked.values
         refined = self._refine(_spread_best(candidates, values, self.climbers), acquisition)
         everything, known = np.concatenate([candidates, refined]), len(candidates)
         if project is not None:

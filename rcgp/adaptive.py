@@ -87,11 +87,6 @@ class AdaptiveSurrogate(RobustSurrogate):
         if not self.rounds >= 1:
             raise ValueError(f"rounds must be at least 1, got {self.rounds}.")
 
-    @property
-    def bends(self) -> bool:
-        """By the robust recipe, unless that was switched off."""
-        return self.bend and self.recipe == "robust"
-
     def update(
         self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence | None = None
     ) -> SurrogateState:
@@ -128,8 +123,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         assert hyper is not None
         readmitted = trusted & ~trusted_rows(noise_inflation)
         noise_inflation[readmitted], target_shift[readmitted] = 1.0, 0.0
-        at, own = fitted_at(n, due, previous), if_any(told.own_noise)
-        lies = doubted if doubted.any() else None
+        at, own, lies = fitted_at(n, due, previous), if_any(told.own_noise), if_any(doubted)
         return SurrogateState(scaling, hyper, noise_inflation, target_shift, at, own_noise=own, doubted=lies)
 
     def rivals(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Iterator[Rival]:

@@ -71,7 +71,7 @@ def make_optimizer(
     if isinstance(corruptions, str) and corruptions != "estimated":
         raise ValueError(f"corruptions must be 'estimated' or a whole number, got {corruptions!r}.")
     if options.get("recipe") == "paper":  # the authors' own throughout
-        schedule, options = schedule or "paper", {"kernel": "rbf", **options}
+        schedule, options = schedule or "paper", {"kernel": "rbf", "bend": False, **options}
     surrogate = make_surrogate(name, options, also=_general_options())
     return Optimizer(
         name,

@@ -132,7 +132,7 @@ class Learner:
 
     def _bend_of(self, ends: Array, evidence: Evidence) -> Bend:
         """How the values (`n`) are bent, which is how little the worst of them matter."""
-        if self._surrogate is None or not self._surrogate.surrogate.bends:
+        if self._surrogate is None or not self._surrogate.surrogate.bend:
             return Bend()
         trusted = np.ones(self.n, dtype=bool)
         if self._committed is not None:
@@ -249,7 +249,8 @@ class Learner:
         posterior = self._posterior_of(state)
         out = self._claims.added_to(self._evidence).condemned
         z = state.scaling.to_scaled(np.where(out, np.nan, self._ends))
-        supported = np.minimum(posterior.mean(self._X), without + 2.0 * deviation)
+        rows = posterior.X if state.kept.all() else self._X  # the same, where it knows their correlations
+        supported = np.minimum(posterior.mean(rows), without + 2.0 * deviation)
         supported = np.where(out | (self._regions.learned & ~self._useful), -np.inf, supported)
         return Answer(self._X, z, state.trusted & np.isfinite(z), state.kept, posterior, supported)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rcgp.acquisition import Acquisition, Maximizer, Neighbours, Projection
+from rcgp.acquisition import Acquisition, Looked, Maximizer, Neighbours, Projection
 from rcgp.answer import Answer
 from rcgp.bounded import BoundedSurrogate
 from rcgp.claims import second_look
@@ -68,58 +68,62 @@ class Optimizer(Learner):
     @one_blas_thread
     def ask(self, pending: Array | None = None) -> Array:
         """The next point to try, shape `d`, knowing that `pending` (`m x d`) are being tried."""
-        waiting = self._check_points(pending, "pending")
+        return self._ask(self._check_points(pending, "pending"))[0]
+
+    def _ask(self, waiting: Array) -> tuple[Array, Looked | None]:
+        """The next point (`d`) and, where the model looked for it, at what."""
         early = self.n < self.n_initial or self._surrogate is None  # the first results may still be in flight
         if early or self._regions.fill_space(self._useful):
-            return self._quasi_random(waiting)
+            return self._quasi_random(waiting), None
         try:
             state = self._commit()
             assert state is not None
             again = second_look(self._X, self._ends, state.trusted, waiting) if self._recheck else None
             again = self._unchecked(state, waiting) if again is None else again
-            point = self._or_a_rivals(state, waiting) if again is None else again
-            return self._or_what_decides(point, waiting) if self._look_again and again is None else point
+            if again is not None:
+                return again, None
+            point, looked = self._or_a_rivals(state, waiting)
+            return self._or_what_decides(point, waiting) if self._look_again else point, looked
         except NotPositiveDefiniteError as error:
             self.failures += 1
             log.warning("No suggestion from the model (%s): a quasi-random point instead.", error)
-            return self._quasi_random(waiting)
+            return self._quasi_random(waiting), None
 
     @one_blas_thread
     def ask_batch(self, m: int, pending: Array | None = None) -> Array:
         """`m` points to try at once, shape `m x d`: the first as `ask` gives it, the others from what it learnt on the way.
 
-        The model is fitted and factorised once, and the candidates are looked at once: eight cost about two.
+        The model is fitted and factorised once, and the candidates are looked at once: eight cost about two. As
+        long as no point is the model's own choice, nothing can be shared.
         """
         if m < 1:
             raise ValueError(f"ask_batch needs m of at least 1, got {m}.")
         waiting = self._check_points(pending, "pending")
-        batch = self.ask(waiting)[None]
-        state = self._committed
-        if m == 1 or state is None or self.n < self.n_initial or self._surrogate is None:
-            return self._one_by_one(batch, m, waiting)
-        posterior = self._posterior_of(state)
-        shortlist = self._maximizer.shortlist(
-            self._worth(posterior, state), np.random.default_rng([self.seed, 3, self.n, len(waiting)])
-        )
-        lighter = self._maximizer.lighter
+        first, looked = self._ask(waiting)
+        batch, state = first[None], self._committed
+        shortlist = None if looked is None else self._maximizer.shortlist(looked)
         while len(batch) < m:
             busy = np.concatenate([waiting, batch])
-            x = lighter.best_of(
-                shortlist,
-                self._worth(posterior.with_pending(busy), state),
-                project=self._project,
-                neighbours=self._neighbours,
-                forbidden=self._forbidden(posterior.kernel, busy),
-                pending=busy,
-            )
-            batch = np.concatenate([batch, x[None]])
+            if shortlist is None or state is None:
+                further, looked = self._ask(busy)
+                shortlist = None if looked is None else self._maximizer.shortlist(looked)
+            else:
+                further = self._further(shortlist, state, busy)
+            batch = np.concatenate([batch, further[None]])
         return batch
 
-    def _one_by_one(self, batch: Array, m: int, waiting: Array) -> Array:
-        """A batch without a model: nothing can be shared."""
-        while len(batch) < m:
-            batch = np.concatenate([batch, self.ask(np.concatenate([waiting, batch]))[None]])
-        return batch
+    def _further(self, shortlist: Array, state: SurrogateState, busy: Array) -> Array:
+        """One more point (`d`) of a batch beside the `busy` ones (`m x d`), from its shortlist (`s x d`)."""
+        posterior = self._posterior_of(state)
+        worth = self._worth(posterior.with_pending(busy), state)
+        return self._maximizer.lighter.best_of(
+            Looked.at(shortlist, worth),
+            worth,
+            project=self._project,
+            neighbours=self._neighbours,
+            forbidden=self._forbidden(posterior.kernel, busy),
+            pending=busy,
+        )
 
     def _unchecked(self, state: SurrogateState, waiting: Array) -> Array | None:
         """The place (`d`) of a claim that only a repeat can check: on a grid, among categories nothing can be tried beside it."""
@@ -140,33 +144,32 @@ class Optimizer(Learner):
         again = self._regions.may_repeat(self._X, self._useful, kernel) & self._alone(self._X)
         return np.concatenate([self._X[~again], waiting])
 
-    def _or_a_rivals(self, state: SurrogateState, waiting: Array) -> Array:
-        """The best point to try (`d`), or where the search has settled there what a rival explanation would rather try."""
+    def _or_a_rivals(self, state: SurrogateState, waiting: Array) -> tuple[Array, Looked]:
+        """The best point to try (`d`), or where the search has settled there what a rival explanation would rather try; and at
+        what was looked for the first."""
         posterior = self._posterior_of(state)
-        point = self._maximize(posterior, state, waiting)
+        point, looked = self._maximize(posterior, state, waiting)
         since = None if state.trusted.all() else settled_since(posterior, point, self._X, state.trusted)
         if since is None or self._surrogate is None:
-            return point
+            return point, looked
         best, most = point, float(self._worth(posterior, state).value(point[None])[0]) + math.sqrt(posterior.noise)
         for rival in self._surrogate.rivals(self._X, self._ends, state, self._known):
-            x = self._maximize(rival.posterior, state, waiting)
+            x, _ = self._maximize(rival.posterior, state, waiting)
             value = float(self._worth(rival.posterior, state).value(x[None])[0])
             asked = at_the_place_of(posterior, x, np.vstack([point, waiting])).any()
             if value > most and not asked and not rival.was_refuted(x, self._X, since):
                 best, most = x, value
-        return best
+        return best, looked
 
     def _maximize(
         self, posterior: GaussianPosterior, state: SurrogateState, waiting: Array, multiplier: float | None = None
-    ) -> Array:
-        return self._maximizer.maximize(
-            self._worth(posterior.with_pending(waiting), state, multiplier),
-            np.random.default_rng([self.seed, 2, self.n, len(waiting)]),
-            project=self._project,
-            neighbours=self._neighbours,
-            forbidden=self._forbidden(posterior.kernel, waiting),
-            pending=waiting,
-        )
+    ) -> tuple[Array, Looked]:
+        """The best point to try (`d`) by that posterior, and at what was looked for it."""
+        worth = self._worth(posterior.with_pending(waiting), state, multiplier)
+        looked = self._maximizer.look(worth, np.random.default_rng([self.seed, 2, self.n, len(waiting)]))
+        forbidden = self._forbidden(posterior.kernel, waiting)
+        point = self._maximizer.best_of(looked, worth, self._project, self._neighbours, forbidden, waiting)
+        return point, looked
 
     def _worth(
         self, posterior: GaussianPosterior, state: SurrogateState, multiplier: float | None = None
@@ -192,7 +195,7 @@ class Optimizer(Learner):
         for wider in WIDER:
             if not answer.has_settled_at(point):
                 break
-            point = self._maximize(posterior, state, waiting, wider * multiplier)
+            point, _ = self._maximize(posterior, state, waiting, wider * multiplier)
         return point
 
     def _multiplier(self, state: SurrogateState) -> float:

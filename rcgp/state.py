@@ -118,7 +118,8 @@ class SurrogateState:
     def expected(self, X: Array, y: Array, posterior: GaussianPosterior) -> tuple[Array, Array]:
         """What its `posterior` expects at every row without it: mean and deviation (`n` each), in scaled units."""
         kept = self.kept
-        mean, variance = posterior.mean_and_variance(X)
+        # most states keep all rows: nothing to evaluate then
+        mean, variance = np.empty((2, len(X))) if kept.all() else posterior.mean_and_variance(X)
         residual, variance[kept] = leave_one_out(posterior, self.target_shift[kept], self.own_noise_of(kept))
         mean[kept] = self.scaling.to_scaled(y[kept]) - residual
         return mean, np.sqrt(variance)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from typing import TypeVar
 
 import numpy as np
 from scipy.special import stdtrit
@@ -19,6 +20,8 @@ from rcgp.gaussian import KERNELS, Array, GaussianPosterior, Mask
 from rcgp.rival import Rival
 from rcgp.state import Scaling, SurrogateState
 
+Column = TypeVar("Column", Array, Mask)
+
 
 @dataclass(frozen=True)
 class Surrogate:
@@ -26,22 +29,19 @@ class Surrogate:
 
     Objectives are seldom as smooth as the RBF kernel supposes: with Matern-5/2 regret without lies was 0.4 to 1.2 times as much.
     Every observation refits while there are few; past `eager` rows a fit waits for `n // refit_divisor` new ones, and past
-    `fit_rows` it sees an evenly spread choice of so many: more rows hardly move a handful of hyper-parameters.
+    `fit_rows` it sees an evenly spread choice of so many: more rows hardly move a handful of hyper-parameters. With `bend` a
+    search tells it values that are bent where they are worse than others by orders of magnitude: see `rcgp.bend`.
     """
 
     kernel: str = "matern52"
     eager: int = 40
     refit_divisor: int = 20
     fit_rows: int = 500
+    bend: bool = False
 
     def __post_init__(self) -> None:
         if self.kernel not in KERNELS:
             raise ValueError(unknown("kernel", self.kernel, KERNELS))
-
-    @property
-    def bends(self) -> bool:
-        """Whether it is told values that are bent where they are worse than others by orders of magnitude: see `rcgp.bend`."""
-        return False
 
     def update(
         self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence | None = None
@@ -183,9 +183,9 @@ def hyper_of(previous: SurrogateState | None) -> Hyperparameters | None:
     return None if previous is None else previous.hyper
 
 
-def if_any(own_noise: Array) -> Array | None:
-    """The variances (`n`) that reports bring themselves; None where no report brings any."""
-    return own_noise if own_noise.any() else None
+def if_any(column: Column) -> Column | None:
+    """The column (`n`) as it is; None where it says nothing of any row."""
+    return column if column.any() else None
 
 
 def fitted_at(n: int, due: bool, previous: SurrogateState | None) -> int:

@@ -114,6 +114,7 @@ class Conductor:
         if trial is None and self._trials.started == self.total:
             return None
         trial = trial or self._suggest()
+        self.journal.settle()
         self._evaluating.add(trial.number)
         return self._try(trial)
 
@@ -189,7 +190,8 @@ class Conductor:
             self.fail(self._try(trial), reason)
 
     def close(self) -> None:
-        """Write down, once, what the optimizer concludes in the end."""
+        """Write down, once, what the optimizer concludes in the end; what came back last is on disk in any case."""
+        self.journal.settle()
         if not self.finished or self._ended:
             return
         self._update()
@@ -273,7 +275,8 @@ class Conductor:
         self._write(failed_observation(self.study, self.objective, trial, self._reports.get(trial.number)))
 
     def _write(self, observation: Observation) -> None:
-        self.journal.append(observation)
+        """Write down what came of a trial, and learn it; nobody else does before it is on disk, nor does a trial begin."""
+        self.journal.append(observation, wait=self._shared)
         self._settle(observation)
 
     def _settle(self, observation: Observation) -> None:

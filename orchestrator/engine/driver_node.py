@@ -3,11 +3,15 @@
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.campaign.runs import journal_path, ledger_path
 from orchestrator.campaign.study import Study
 from orchestrator.engine.events import Event, Request
 from orchestrator.engine.journal import LOCK_TIMEOUT, FileJournal, Journal, encode_all, read, read_requests
+
+if TYPE_CHECKING:
+    from ray import ObjectRef
 
 REQUEST_SECONDS = 1.0
 
@@ -82,14 +86,24 @@ class RemoteJournal:
         self._writer = ray.get_actor(writer)
         self.events, self._seq = ray.get(self._writer.open.remote(path))
         self._asked, self._looked = 0, 0.0
+        self._under_way: ObjectRef[None] | None = None
 
-    def append(self, *events: Event, sync: bool = True) -> None:
-        """Send the events and wait until they are on disk."""
+    def append(self, *events: Event, sync: bool = True, wait: bool = True) -> None:
+        """Send the events; they are on disk when this returns or, without `wait`, before the next are sent."""
+        self.settle()
+        self._under_way = self._writer.append.remote(self.path, encode_all(self._seq, events), self._seq, sync)
+        self._seq += len(events)
+        if wait:
+            self.settle()
+
+    def settle(self) -> None:
+        """Wait for what is under way."""
         import ray
 
         start = time.perf_counter()
-        ray.get(self._writer.append.remote(self.path, encode_all(self._seq, events), self._seq, sync))
-        self._seq += len(events)
+        under_way, self._under_way = self._under_way, None
+        if under_way is not None:
+            ray.get(under_way)
         self.seconds += time.perf_counter() - start
 
     def requests(self) -> list[Request]:
@@ -104,4 +118,5 @@ class RemoteJournal:
         return found
 
     def close(self) -> None:
-        """Nothing to let go of here: the writer keeps the file until the run ends."""
+        """Wait for what is under way; the writer keeps the file until the run ends."""
+        self.settle()

@@ -9,12 +9,14 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 from orchestrator.campaign.lock import InUseError, close_lock, take_lock
 from orchestrator.campaign.study import Study, differences
+from orchestrator.engine.disk import Disk
 from orchestrator.engine.events import FORMAT, Event, Header, Request, UnknownEventError, from_json, to_json
 from orchestrator.errors import UserError
 from orchestrator.plain import Json
@@ -37,8 +39,14 @@ class Journal(Protocol):
     seconds: float
     """Time spent writing, for whoever wants to know what safety costs."""
 
-    def append(self, *events: Event, sync: bool = True) -> None:
-        """Write the events; with `sync` they are on disk when this returns, without it they survive the process."""
+    def append(self, *events: Event, sync: bool = True, wait: bool = True) -> None:
+        """Write the events; with `sync` they are on disk when this returns, without it they survive the process.
+
+        Who does not `wait` may think meanwhile: they are on disk before anything else is written, or `settle` returns.
+        """
+
+    def settle(self) -> None:
+        """Return when all that was to be on disk is there."""
 
     def requests(self) -> list[Request]:
         """What people asked of the study since the last call; the first one finds all they ever did."""
@@ -71,33 +79,47 @@ def encode(seq: int, event: Event) -> bytes:
 
 def decode(line: bytes) -> Json | None:
     """What is in a line without its newline, or None when the line is damaged."""
-    body = line[len(_PREFIX) :]
-    if line[:8] != _PREFIX[:8] or line[16:18] != _PREFIX[16:] or line[8:16] != b"%08x" % zlib.crc32(body):
-        return None
-    data: Json = json.loads(line)
+    return decode_all([line])[0] if _is_sound(line) else None
+
+
+def decode_all(lines: Sequence[bytes]) -> list[Json]:
+    """What is in sound lines without their newlines; read as one text, which is quicker than one by one."""
+    data: list[Json] = json.loads(b"[%s]" % b",".join(lines))
     return data
+
+
+def _is_sound(line: bytes) -> bool:
+    """Whether a line without its newline is what was once written."""
+    checked = b"%08x" % zlib.crc32(line[len(_PREFIX) :])
+    return line[:8] == _PREFIX[:8] and line[16:18] == _PREFIX[16:] and line[8:16] == checked
 
 
 def parse(data: bytes, path: Path) -> tuple[list[Event], int]:
     """The events in `data` and the length of the sound part; damage other than a torn tail is refused."""
     *lines, tail = data.split(b"\n")
-    events = [_parse_line(number, line, path) for number, line in enumerate(lines)]
+    sound = next((number for number, line in enumerate(lines) if not _is_sound(line)), len(lines))
+    events = [_event(number, found, path) for number, found in enumerate(decode_all(lines[:sound]))]
+    if sound < len(lines):
+        raise _damaged(sound, path)
     if tail and decode(tail[:-1]) is not None:  # a whole event and one wrong byte is damage, not a torn write
         raise JournalError(f"{path}, line {len(lines) + 1}: damaged (its newline). Restore the file from a copy.")
     return events, len(data) - len(tail)
 
 
-def _parse_line(seq: int, line: bytes, path: Path) -> Event:
-    data = decode(line)
-    if data is None or data["seq"] != seq:
-        raise JournalError(
-            f"{path}, line {seq + 1}: damaged (checksum or sequence). Restore the file from a copy, or remove it to run"
-            " this study from the start."
-        )
+def _event(seq: int, data: Json, path: Path) -> Event:
+    if data["seq"] != seq:
+        raise _damaged(seq, path)
     try:
         return from_json(data)
     except (UnknownEventError, KeyError) as error:
         raise JournalError(f"{path}, line {seq + 1}: written by another version of this program ({error}).") from None
+
+
+def _damaged(seq: int, path: Path) -> JournalError:
+    return JournalError(
+        f"{path}, line {seq + 1}: damaged (checksum or sequence). Restore the file from a copy, or remove it to run"
+        " this study from the start."
+    )
 
 
 def read(path: Path) -> list[Event]:
@@ -129,15 +151,28 @@ class FileJournal:
         except BaseException:
             close_lock(self._fd)
             raise
-        self._seq = len(self.events)
+        self._seq, self._disk, self._safe = len(self.events), Disk(self._fd), self._size
         self._requests = Tail(requests_path(path))
 
-    def append(self, *events: Event, sync: bool = True) -> None:
-        """Write the events in one piece and, with `sync`, wait for the disk."""
-        self.append_lines(encode_all(self._seq, events), self._seq, sync)
+    def append(self, *events: Event, sync: bool = True, wait: bool = True) -> None:
+        """Write the events in one piece and, with `sync`, bring them to the disk: now or, without `wait`, before the next."""
+        self.append_lines(encode_all(self._seq, events), self._seq, sync and wait)
+        if sync and not wait:
+            self._disk.begin()
+
+    def settle(self) -> None:
+        """Wait for what is on its way to the disk; what did not arrive there is taken back."""
+        start = time.perf_counter()
+        try:
+            self._disk.wait()
+        except OSError as error:
+            raise self._refused(error) from error
+        self._safe = self._size
+        self.seconds += time.perf_counter() - start
 
     def append_lines(self, lines: list[bytes], seq: int, sync: bool = True) -> None:
         """Write lines numbered from `seq`; lines that are here already are not written again."""
+        self.settle()
         start = time.perf_counter()
         fresh = self._unseen(lines, seq)
         data = b"".join(fresh)
@@ -149,8 +184,7 @@ class FileJournal:
             if sync:
                 os.fsync(self._fd)
         except OSError as error:
-            self._cut()
-            raise JournalError(f"{self.path}: cannot be written ({error.strerror}); all before it is safe.") from error
+            raise self._refused(error) from error
         self._size += len(data)
         self._seq += len(fresh)
         self.seconds += time.perf_counter() - start
@@ -173,20 +207,23 @@ class FileJournal:
             raise JournalError(f"{self.path}: another writer has moved on to event {self._seq}; this one stops.")
         return lines[known:]
 
-    def _cut(self) -> None:
-        """Leave no half-written event behind; where even that fails the next reader repairs it."""
-        try:
-            os.ftruncate(self._fd, self._size)
-        except OSError:
-            return
+    def _refused(self, error: OSError) -> JournalError:
+        """Leave nothing behind that the disk did not take; where even that fails the next reader repairs it."""
+        with suppress(OSError):
+            os.ftruncate(self._fd, self._safe)
+        return JournalError(f"{self.path}: cannot be written ({error.strerror}); all before it is safe.")
 
     def requests(self) -> list[Request]:
         """What people asked since the last call."""
         return only_requests(self._requests.fresh())
 
     def close(self) -> None:
-        """Let go of the file and its lock."""
-        close_lock(self._fd)
+        """Let go of the file and its lock, once all of it is on disk."""
+        try:
+            self.settle()
+        finally:
+            self._disk.close()
+            close_lock(self._fd)
 
 
 def encode_all(seq: int, events: Iterable[Event]) -> list[bytes]:
@@ -209,7 +246,8 @@ class Tail:
             file.seek(self._offset)
             data = file.read()
         end = data.rfind(b"\n") + 1
-        events = [from_json(found) for line in data[:end].splitlines() if (found := decode(line)) is not None]
+        sound = [line for line in data[:end].splitlines() if _is_sound(line)]
+        events = [from_json(found) for found in decode_all(sound)]
         self._offset += end  # last: a look that fails is repeated
         return events
 

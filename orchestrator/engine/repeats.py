@@ -74,6 +74,8 @@ class Repeats:
 
     def ran_on(self, first: int | None) -> tuple[str, ...]:
         """The nodes where a trial and its repetitions ran; first those whose report a person doubts, who are asked last."""
+        if first is None:  # most trials repeat nothing, and there may be thousands of them
+            return ()
         runs = [number for number, (point, node) in self._runs.items() if point == first and node]
         runs.sort(key=lambda number: number not in self._doubted)
         return tuple(dict.fromkeys(self._runs[number][1] for number in runs))

@@ -35,6 +35,7 @@ STYLE: "dict[RcKeyType, object]" = {
     "grid.alpha": 0.3,
     "legend.frameon": False,
     "pdf.fonttype": 42,
+    "figure.dpi": 200,
     "savefig.dpi": 200,
 }
 Marks = NDArray[np.generic]
@@ -56,19 +57,23 @@ def save_figures(figures: "Iterator[tuple[str, Figure]]", folder: Path) -> list[
     """Each figure is drawn in our style, kept and let go before the next."""
     import matplotlib as mpl
 
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
     files = []
-    with plt.rc_context(STYLE):
+    with mpl.rc_context(STYLE):
         for name, figure in figures:
+            _arrange(figure)
             for suffix in ("png", "pdf"):
                 files.append(folder / f"{name}.{suffix}")
                 # drawn again from the same numbers, the same file: no date in it
                 figure.savefig(files[-1], metadata={"CreationDate": None} if suffix == "pdf" else None)
-                figure.set_layout_engine("none")  # it has found its places
-            plt.close(figure)
     return files
+
+
+def _arrange(figure: "Figure") -> None:
+    """Let everything find its place, once: whoever saves a figure that has a layout draws all of it twice."""
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
+        figure.set_layout_engine(None)
 
 
 def _figures(report: Report) -> "Iterator[tuple[str, Figure]]":
@@ -97,12 +102,10 @@ def known_regrets(frame: DataFrame) -> dict[str, str]:
 
 def curves_figure(bands: Mapping[str, Bands], columns: dict[str, str], unit: str = "trial") -> "Figure":
     """One panel for each column of the trials after the initial ones: mean and one standard error over seeds."""
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
-    figure, panels = plt.subplots(
-        1, len(columns), figsize=(3.6 * len(columns), 2.9), squeeze=False, layout="constrained"
-    )
-    axes = panels[0]
+    figure = Figure(figsize=(3.6 * len(columns), 2.9), layout="constrained")
+    axes = figure.subplots(1, len(columns), squeeze=False)[0]
     for axis, (column, name) in zip(axes, columns.items(), strict=True):
         _draw_bands(axis, bands[column])
         axis.set(xlabel=unit, ylabel=name)
@@ -128,9 +131,10 @@ def _draw_bands(axis: "Axes", bands: Bands) -> None:
 
 
 def _learning_figure(report: "ForeignReport") -> "Figure":
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
-    figure, axis = plt.subplots(figsize=(5.4, 3.2), layout="constrained")
+    figure = Figure(figsize=(5.4, 3.2), layout="constrained")
+    axis = figure.subplots()
     frame, (low, high) = report.frame, report.range
     for i, (column, label) in enumerate(report.CURVES.items()):
         axis.plot(frame["number"], frame[column].clip(low, high), DASHES[i], color=PALETTE[1 - i], label=label)
@@ -145,10 +149,10 @@ def _learning_figure(report: "ForeignReport") -> "Figure":
 
 def _posterior_figure(histories: Sequence[History]) -> "Figure":
     """What each algorithm believed in the end, side by side."""
-    from matplotlib import pyplot as plt
+    from matplotlib.figure import Figure
 
-    size = (2.5 * len(histories), 2.6)
-    figure, panels = plt.subplots(1, len(histories), figsize=size, squeeze=False, sharey=True, layout="constrained")
+    figure = Figure(figsize=(2.5 * len(histories), 2.6), layout="constrained")
+    panels = figure.subplots(1, len(histories), squeeze=False, sharey=True)
     for axis, history in zip(panels[0], histories, strict=True):
         draw = _draw_line if history.grid.shape[1] == 1 else _draw_surface
         draw(axis, history)

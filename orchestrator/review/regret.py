@@ -34,6 +34,8 @@ LATER: dict[str, str | float] = {
     "curve": "",
 }
 """Columns that the first tables did not have."""
+CURVES = ("regret", "simple_regret", "cumulative_regret", "best_so_far", "recommended_regret", "resource_spent")
+"""Columns that grow from trial to trial of a study."""
 
 
 def trials_frame(run: Run) -> DataFrame:
@@ -44,8 +46,8 @@ def trials_frame(run: Run) -> DataFrame:
     Cumulative regret starts after the initial trials, which all algorithms share.
     """
     objective = build_objective(run.studies[0])
-    parts = [study_frame(study, events_of(run, study), objective) for study in run.studies]
-    return with_regret(pd.concat(parts, ignore_index=True), objective, run.campaign.initial)
+    rows = [row for study in run.studies for row in trial_rows(study, events_of(run, study), objective)]
+    return with_regret(DataFrame(rows), objective, run.campaign.initial)
 
 
 def with_regret(frame: DataFrame, objective: Objective, initial: int) -> DataFrame:
@@ -56,16 +58,16 @@ def with_regret(frame: DataFrame, objective: Objective, initial: int) -> DataFra
     for name in ("standard_error", "replicate_of", "resource"):  # a table that was stored has no word for NaN
         frame[name] = pd.to_numeric(frame[name], errors="coerce")
     best, worst = reference(frame["value"].to_numpy(), objective)
-    for name in ("regret", "simple_regret", "cumulative_regret", "best_so_far", "recommended_regret", "resource_spent"):
-        frame[name] = np.nan
-    for _, rows in frame.groupby("study", sort=False):
+    known = {name: np.full(len(frame), np.nan) for name in CURVES}
+    for places in frame.groupby("study", sort=False).indices.values():
+        rows = frame.iloc[places]
         numbers, values = rows["number"].to_numpy(), rows["value"].to_numpy()
         curves = regret_curves(numbers, values, best, worst, initial) | {"best_so_far": best_so_far(values)}
         curves["recommended_regret"] = _recommended_regret(rows, curves["regret"])
         curves["resource_spent"] = spent_so_far(rows["resource"].to_numpy(dtype=float))
         for name, curve in curves.items():
-            frame.loc[rows.index, name] = curve
-    return frame
+            known[name][places] = curve
+    return frame.assign(**known)
 
 
 def _recommended_regret(rows: DataFrame, regret: Array) -> Array:
@@ -99,6 +101,11 @@ def best_so_far(values: Array) -> Array:
 
 
 def study_frame(study: Study, events: Sequence[Event], objective: Objective) -> DataFrame:
+    """The trials of one study by number (see `trial_rows`)."""
+    return DataFrame(trial_rows(study, events, objective))
+
+
+def trial_rows(study: Study, events: Sequence[Event], objective: Objective) -> list[dict[str, object]]:
     """The trials of one study by number, parameters in their own units.
 
     `recommended` is the trial that would have been handed over once this one was known, where that was asked; `reason` is why
@@ -137,7 +144,7 @@ def study_frame(study: Study, events: Sequence[Event], objective: Objective) -> 
             | columns_of(o, scheduled=study.scheduler is not None)
             | parameters
         )
-    return DataFrame(rows)
+    return rows
 
 
 # --- comparing studies of which some are further than others -----------------------------------------------------------

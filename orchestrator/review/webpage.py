@@ -33,7 +33,7 @@ def page(data: Data) -> str:
     text = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
     parts = {
         "__TITLE__": escape(data["name"]),
-        "__PLOTLY__": _plotly(),
+        "__PLOTLY__": plotly_packed(),
         "__PALETTES__": json.dumps({"light": PALETTE, "dark": DARK_PALETTE}),
         "__DATA__": _packed(to_json(data)),
     }
@@ -48,7 +48,7 @@ def to_json(data: Data) -> str:
 
 
 @cache
-def _plotly() -> str:
+def plotly_packed() -> str:
     """Plotly's library, packed: the browser unpacks it, and the page is small enough to be mailed."""
     from plotly.offline import get_plotlyjs
 

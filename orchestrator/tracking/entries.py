@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from objectives import Objective
 from orchestrator.engine.events import Event, Observation, StudyEnded, Weighing, of_type
 from orchestrator.engine.history import fallbacks, is_fruitless, observations
 from orchestrator.review.regret import best_so_far, regret_curves
@@ -154,6 +155,17 @@ def final_regret_entries(regrets: Sequence[Entry]) -> list[Entry]:
     """The last of each regret, under its final name."""
     last = {entry.key: entry for entry in regrets}
     return [Entry(f"final_{key}", e.value, 0, e.at) for key, e in last.items()]
+
+
+def needs_no_other(seen: Sequence[Observation], objective: Objective) -> bool:
+    """Whether a study's regret is known without the other studies: from a known maximum, with a value for every trial."""
+    return objective.optimum is not None and all(math.isfinite(o.value) for o in seen)
+
+
+def final_regrets_of(seen: Sequence[Observation], objective: Objective, initial: int) -> list[Entry]:
+    """The final regrets of a study that needs no other."""
+    assert objective.optimum is not None
+    return final_regret_entries(regret_entries(seen, objective.optimum.value, math.nan, initial))
 
 
 def child_entries(o: Observation) -> list[Entry]:

@@ -22,9 +22,10 @@ def open_experiment(run: Run, store: Store) -> str:
     """The id of a run's experiment: found by its tag or its given name, else created, its views in place."""
     found = _find(store, run)
     views = live_views(run.campaign)
-    experiment = _create_experiment(run, store) if found is None else str(found.experiment_id)
-    store.tag_experiment(experiment, {k: v for k, v in views.items() if found is None or k not in found.tags})
-    return experiment
+    if found is None:
+        return _create_experiment(run, store, views)
+    store.tag_experiment(str(found.experiment_id), {k: v for k, v in views.items() if k not in found.tags})
+    return str(found.experiment_id)
 
 
 def own_experiment(store: Store, run: Run) -> str | None:
@@ -39,12 +40,12 @@ def _find(store: Store, run: Run) -> "Experiment | None":
     return found[0] if found else None
 
 
-def _create_experiment(run: Run, store: Store) -> str:
+def _create_experiment(run: Run, store: Store, views: Mapping[str, str]) -> str:
     """A new experiment; a name that is taken gets a number."""
     given = run.campaign.tracking.experiment
     taken = {e.name for e in store.experiments(deleted=True)}
     name = given or next(n for i in count(1) if (n := run.name if i == 1 else f"{run.name}-{i}") not in taken)
-    return store.create_experiment(name, _artifact_folder(run, store.uri, name), _tags(run))
+    return store.create_experiment(name, _artifact_folder(run, store.uri, name), {**_tags(run), **views})
 
 
 def _artifact_folder(run: Run, uri: str, name: str) -> str | None:

@@ -1,6 +1,5 @@
 """What can be said once all studies are over: regret where it had to wait, a mean run for each algorithm, the report."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -9,7 +8,7 @@ from pandas import DataFrame
 
 from objectives import Objective
 from orchestrator.campaign.runs import Run
-from orchestrator.engine.events import Dated, Observation
+from orchestrator.engine.events import Dated
 from orchestrator.engine.history import events_of
 from orchestrator.errors import redacted
 from orchestrator.experiments import KIND
@@ -37,8 +36,9 @@ class Summary:
 
     def write(
         self, study_runs: Mapping[str, str], on_long_work: Callable[[], None], await_report: Callable[[], object]
-    ) -> None:
-        """All of it; `study_runs` are the ids of MLflow's runs by study, `on_long_work` is called before drawing.
+    ) -> str:
+        """All of it; `study_runs` are the ids of MLflow's runs by study, `on_long_work` is called before drawing. Returns the id
+        of the campaign's own run.
 
         What somebody else is drawing is not drawn twice: `await_report` returns when that is done.
         """
@@ -48,24 +48,24 @@ class Summary:
         self._write_means(report)
         on_long_work()
         await_report()
-        self._write_report(report, current_files(report))
+        summary = self._write_report(report, current_files(report))
         self._store.tag_experiment(self._experiment, final_views(self._run.campaign))
+        return summary
 
     def _write_regret(self, study_runs: Mapping[str, str]) -> None:
-        """The final regrets of every study, and its curves where the maximum was not known before."""
+        """The regrets that could not be known before all studies were over."""
         seen = {s.key: entries.by_number(events_of(self._run, s)) for s in self._run.studies}
         best, worst = reference(np.array([o.value for rows in seen.values() for o in rows]), self._objective)
         for study in self._run.studies:
+            if entries.needs_no_other(seen[study.key], self._objective):
+                continue
             rows = entries.regret_entries(seen[study.key], best, worst, study.initial)
-            late = rows if self._had_to_wait(seen[study.key]) else []
+            late = rows
             if study.scheduler is not None:
-                late = late + [
-                    e for e in entries.resource_entries(seen[study.key], late) if e.key.endswith(BY_RESOURCE)
+                late = rows + [
+                    e for e in entries.resource_entries(seen[study.key], rows) if e.key.endswith(BY_RESOURCE)
                 ]
             self._store.log(study_runs[study.key], entries.bends(late) + entries.final_regret_entries(rows))
-
-    def _had_to_wait(self, seen: Sequence[Observation]) -> bool:
-        return self._objective.optimum is None or not all(math.isfinite(o.value) for o in seen)
 
     def _write_means(self, report: Report) -> None:
         """A run for each algorithm and adversary, with mean and standard-error curves over the seeds."""
@@ -95,8 +95,8 @@ class Summary:
         full = name if self._run.campaign.tracking.experiment is None else f"{self._run.name}/{name}"
         return self._store.create_run(self._experiment, entries.milliseconds(begun), run_tags(self._run) | tags, full)
 
-    def _write_report(self, report: Report, files: Sequence[Path]) -> None:
-        """A run for the campaign itself, with the report, its figures and the campaign; and the notes."""
+    def _write_report(self, report: Report, files: Sequence[Path]) -> str:
+        """A run for the campaign itself, with the report, its figures and the campaign; and the notes. Returns its id."""
         found = own_runs(self._store, self._experiment, self._run, SUMMARY, KIND)
         known = found[SUMMARY].info.run_id if found else self._create(SUMMARY, {KIND: SUMMARY})
         self._store.write(known, redacted((self._run.folder / "campaign.yaml").read_text()), "campaign.yaml")
@@ -108,6 +108,7 @@ class Summary:
         note = report.note(page)[: LONGEST_NOTE - len(studies)]
         self._store.tag_experiment(self._experiment, {NOTE: f"{note}\n\n{studies}"})
         self._store.end_run(known, "FINISHED", entries.milliseconds(report.frame["at"].max()))
+        return known
 
 
 def mean_entries(rows: DataFrame) -> Iterator[Entry]:

@@ -25,10 +25,10 @@ MEAN = "orchestrate.mean"
 DEFINITION = "orchestrate.definition"
 """Tag with everything that defines the study, so that it can be understood without its journal."""
 WRITTEN, STAGE = "orchestrate.written", "orchestrate.stage"
-"""Tags that say how far it is: the number of trials it holds, and running, paused, ended or complete."""
+"""Tags that say how far it is: the number of trials it holds, and running, paused or ended (once also: complete)."""
 
 CLOSED = "orchestrate.closed"
-"""Tag with the length of the journal that an ended study was written from."""
+"""Tag with the length of the journal that an ended study was written from; of all journals on the run of the campaign itself."""
 
 
 def study_params(study: Study, objective: Objective) -> dict[str, str]:

@@ -23,7 +23,7 @@ from orchestrator.tracking.experiment import NOTE, open_experiment, own_runs
 from orchestrator.tracking.notes import study_note
 from orchestrator.tracking.rulings import RULED, Tags, in_words, trial_in_words
 from orchestrator.tracking.store import Store
-from orchestrator.tracking.summary import Summary
+from orchestrator.tracking.summary import SUMMARY, Summary
 from orchestrator.tracking.tags import (
     CLOSED,
     RUN,
@@ -68,6 +68,15 @@ class StudyRun:
         return self.stage in ("ended", "complete") and self.closed in (None, size)
 
 
+@dataclass(frozen=True)
+class Fresh:
+    """What a study's run has not got yet: rows, parameters, and how many trials it holds then."""
+
+    rows: list[Entry]
+    params: Mapping[str, str]
+    written: int
+
+
 class Tracker:
     """Keeps MLflow's view of one run. `push` brings it up to date; interrupted anywhere, the next push completes it."""
 
@@ -86,6 +95,9 @@ class Tracker:
         self._tags = Tags(run, store, self.experiment)
         found = own_runs(store, self.experiment, run, "study", STUDY)
         self._runs = {key: StudyRun.recalled(known.info.run_id, known.data.tags) for key, known in found.items()}
+        summary = own_runs(store, self.experiment, run, SUMMARY, KIND).get(SUMMARY)
+        self._concluded = "" if summary is None else summary.data.tags.get(CLOSED, "")
+        """Length of all journals when the campaign was summed up last."""
 
     def push(self, *, last: bool = False) -> None:
         """Write what is in the journals and not in MLflow yet; `last` says that the session is over.
@@ -96,7 +108,7 @@ class Tracker:
         for study in self.run.studies:
             self._push_study(study, last)
         stages = {known.stage if (known := self._runs.get(s.key)) else "missing" for s in self.run.studies}
-        if last and "ended" in stages and stages <= {"ended", "complete"}:
+        if last and stages <= {"ended", "complete"}:
             self._conclude()
 
     def _push_study(self, study: Study, last: bool) -> None:
@@ -111,12 +123,14 @@ class Tracker:
         known = known or self._create_run(study, events)
         if known.written < 0:
             self.store.log_objective(known.id, study.objective)
-        self._push_trials(study, known, entries.weighted_trials(events))
-        known.size = size
+        trials, known.size = entries.weighted_trials(events), size
+        fresh = self._fresh(study, known, trials)
+        if is_ended(events):  # all of it at once: most studies are over before anybody looks
+            self._end_study(study, known, events, fresh)
+        elif fresh is not None:
+            self._log(known, fresh, {STAGE: "running"})
         self._show_rulings(study, known, rulings(events))
-        if is_ended(events):
-            self._end_study(study, known, events)
-        elif last:
+        if last and known.stage != "ended":
             self._pause_study(study, known, events)
 
     def _create_run(self, study: Study, events: Sequence[Event]) -> StudyRun:
@@ -126,11 +140,11 @@ class Tracker:
         known = self._runs[study.key] = StudyRun(made)
         return known
 
-    def _push_trials(self, study: Study, known: StudyRun, trials: Sequence[WeightedTrial]) -> None:
+    def _fresh(self, study: Study, known: StudyRun, trials: Sequence[WeightedTrial]) -> Fresh | None:
+        """What its run has not got of the trials; None where it has all."""
         written = max(0, known.written)
-        fresh = trials[written:]
-        if not fresh and known.written >= 0:
-            return
+        if not trials[written:] and known.written >= 0:
+            return None
         if known.stage == "paused":
             self.store.reopen_run(known.id)
             known.stage = "running"
@@ -139,10 +153,15 @@ class Tracker:
         if study.scheduler is not None:
             rows += entries.resource_entries([t.observation for t in trials], regrets, written)
         if self._nested(study):
-            self._push_children(study, known, [t.observation for t in fresh])
+            self._push_children(study, known, [t.observation for t in trials[written:]])
         params = study_params(study, self._objective) if known.written < 0 else {}
-        self.store.log(known.id, entries.bends(rows), {WRITTEN: str(len(trials)), STAGE: "running"}, params)
-        known.written = len(trials)
+        return Fresh(entries.bends(rows), params, len(trials))
+
+    def _log(self, known: StudyRun, fresh: Fresh | None, tags: Mapping[str, str], more: Sequence[Entry] = ()) -> None:
+        """Write what is new and `more` rows; the tags come last, and say what it holds then."""
+        fresh = fresh or Fresh([], {}, known.written)
+        self.store.log(known.id, [*fresh.rows, *more], {WRITTEN: str(fresh.written), **tags}, fresh.params)
+        known.written = fresh.written
 
     def _live_regret(self, study: Study, trials: Sequence[WeightedTrial], start: int) -> list[Entry]:
         """Regret while the study runs, where the maximum is known; elsewhere it waits for the end of the campaign."""
@@ -152,14 +171,16 @@ class Tracker:
         best, worst = self._objective.optimum.value, float("nan")
         return [e for e in entries.regret_entries(seen, best, worst, study.initial, start) if "_nan" not in e.key]
 
-    def _end_study(self, study: Study, known: StudyRun, events: Sequence[Event]) -> None:
+    def _end_study(self, study: Study, known: StudyRun, events: Sequence[Event], fresh: Fresh | None) -> None:
         seen = by_number(events)
         rows = entries.bends(entries.weight_entries(seen, events)) + entries.final_entries(seen, events)
+        if entries.needs_no_other(seen, self._objective):
+            rows += entries.final_regrets_of(seen, self._objective, study.initial)
         if self._nested(study):
             self._weigh_children(known, seen, events)
         tags = {NOTE: study_note(seen, events, self._objective)} | self._write_table(study, known, events)
         self.store.end_run(known.id, "FINISHED", entries.ended_at(events))
-        self.store.log(known.id, rows, tags | {CLOSED: str(known.size), STAGE: "ended"})  # last: now it holds all
+        self._log(known, fresh, tags | {CLOSED: str(known.size), STAGE: "ended"}, rows)  # last: now it holds all
         known.closed, known.stage = known.size, "ended"
 
     def _show_rulings(self, study: Study, known: StudyRun, ruled: Mapping[int, Ruling]) -> None:
@@ -191,13 +212,15 @@ class Tracker:
         return {"mlflow.loggedArtifacts": json.dumps([{"path": TABLE, "type": "table"}])}
 
     def _conclude(self) -> None:
-        """All studies are over: what could only be said of all of them together."""
-        Summary(self.run, self.store, self.experiment, self._objective).write(
+        """All studies are over: what could only be said of all of them together, unless it was said of these journals."""
+        length = str(sum(self.run.journal(study).stat().st_size for study in self.run.studies))
+        if self._concluded == length:
+            return
+        summary = Summary(self.run, self.store, self.experiment, self._objective).write(
             {key: known.id for key, known in self._runs.items()}, self._on_long_work, self._await_report
         )
-        for known in (self._runs[study.key] for study in self.run.studies):
-            self.store.tag(known.id, STAGE, "complete")
-            known.stage = "complete"
+        self.store.tag(summary, CLOSED, length)
+        self._concluded = length
 
     # --- a run for each trial -----------------------------------------------------------------------------------------
 

@@ -30,6 +30,8 @@ ADDRESS = "ORCHESTRATE_TRACKING_URI"
 NICENESS = 5
 POLL_SECONDS = 1.0
 LONGEST_PAUSE = 15.0
+PAUSE_SHARE = 4.0
+"""What is written at once is cheaper than piece by piece: a pause is so many times as long as the writing before it."""
 
 
 class Status(StrEnum):
@@ -193,9 +195,10 @@ def follow(name: str, open_view: Callable[[], View], ending: Ending, tell: Tell)
         last, over = ending.complete.is_set(), ending.over.is_set()
         try:
             view = view or open_view()
+            begin = time.monotonic()
             view.push(last=last)
             tell(Status.UP_TO_DATE, "")
-            pause = POLL_SECONDS
+            pause = min(max(POLL_SECONDS, PAUSE_SHARE * (time.monotonic() - begin)), LONGEST_PAUSE)
         except StoreError as error:
             view, pause = None, min(2 * pause, LONGEST_PAUSE)
             tell(Status.UNREACHABLE, error.reason)

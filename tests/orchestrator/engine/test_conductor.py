@@ -1,18 +1,26 @@
 """Studies in one process: order, retries, fallbacks, and a resume that equals the run without a break."""
 
 import dataclasses
+import errno
 import math
+import os
+import threading
+import time
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from faulty import calls
 
+from objectives.functions import Forrester
 from orchestrator.campaign.study import Component, Study
 from orchestrator.engine import conductor as conductor_module
+from orchestrator.engine import sequential
 from orchestrator.engine.adversary import LocalAdversary
 from orchestrator.engine.build import build_objective
+from orchestrator.engine.disk import Disk
 from orchestrator.engine.events import (
     AdversaryReported,
     OptimizerSaved,
@@ -61,6 +69,48 @@ def test_every_trial_is_there_once_and_in_order(tmp_path):
     found = run(SMALL, tmp_path / "j")
     assert [o.number for o in found] == list(range(10))
     assert isinstance(read(tmp_path / "j")[-1], StudyEnded)
+
+
+def test_no_trial_begins_before_the_last_result_is_on_disk_and_the_optimizer_thinks_meanwhile(tmp_path, monkeypatch):
+    sync, begin, evaluate, ask = os.fsync, Disk.begin, Forrester.evaluate, Optimizer.ask
+    on_its_way, evaluating, thinking = threading.Event(), [], []
+
+    def slowly(fd):
+        time.sleep(0.02)
+        sync(fd)
+        on_its_way.clear()
+
+    def noted(when, call):
+        return lambda *args, **more: (when.append(on_its_way.is_set()), call(*args, **more))[1]
+
+    monkeypatch.setattr(os, "fsync", slowly)
+    monkeypatch.setattr(Disk, "begin", lambda disk: (on_its_way.set(), begin(disk)))
+    monkeypatch.setattr(Optimizer, "ask", noted(thinking, ask))
+    monkeypatch.setattr(Forrester, "evaluate", noted(evaluating, evaluate))
+    assert len(run(SMALL, tmp_path / "j")) == 10
+    assert evaluating == [False] * 10
+    assert thinking == [False] + [True] * 9
+
+
+def test_a_disk_that_refuses_the_last_result_of_a_session_fails_it(tmp_path, monkeypatch):
+    sync, evaluate, over = os.fsync, Forrester.evaluate, []
+
+    def refuse(fd):
+        raise OSError(errno.EIO, "Input/output error")
+
+    def last(*args, **more):
+        over.append(True)
+        monkeypatch.setattr(os, "fsync", refuse)
+        return evaluate(*args, **more)
+
+    monkeypatch.setattr(Forrester, "evaluate", last)
+    monkeypatch.setattr(sequential, "time", SimpleNamespace(time=lambda: float(len(over))))
+    journal = FileJournal(tmp_path / "j")
+    with pytest.raises(JournalError, match="Input/output error"):
+        run_sequential(SMALL, journal, in_caller=True, until=0.5)
+    monkeypatch.setattr(os, "fsync", sync)
+    journal.close()
+    assert observations(read(tmp_path / "j")) == []
 
 
 def test_algorithms_share_initial_points_and_noise_and_nobody_corrupts_the_initial_points(tmp_path):

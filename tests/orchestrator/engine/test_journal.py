@@ -1,10 +1,12 @@
 """The journal: what was acknowledged is there, what is damaged is refused, and nobody writes twice."""
 
+import errno
 import json
 import math
 import os
 import subprocess
 import sys
+import threading
 import time
 import zlib
 from pathlib import Path
@@ -184,6 +186,39 @@ def test_appending_waits_for_the_disk_and_knows_what_that_cost(tmp_path, monkeyp
     opened.append(EVENTS[2], sync=False)
     assert len(synced) == before + 1
     assert opened.seconds >= 0.01
+    opened.close()
+
+
+def test_who_does_not_wait_for_the_disk_does_so_before_anything_else_is_written(tmp_path, monkeypatch):
+    opened, arrived = FileJournal(tmp_path / "j.jsonl"), threading.Event()
+    monkeypatch.setattr(os, "fsync", lambda fd: arrived.wait(10.0))
+    opened.append(EVENTS[0], wait=False)
+    assert read(opened.path) == EVENTS[:1]  # it survives this process already
+    later = threading.Thread(target=opened.append, args=EVENTS[1:2], kwargs={"sync": False})
+    later.start()
+    later.join(0.1)
+    assert later.is_alive()
+    assert read(opened.path) == EVENTS[:1]
+    arrived.set()
+    later.join()
+    assert read(opened.path) == EVENTS[:2]
+    opened.close()
+
+
+@pytest.mark.parametrize("then", ["append", "settle", "close"])
+def test_what_the_disk_refuses_meanwhile_is_taken_back_and_told(then, tmp_path, monkeypatch):
+    opened = FileJournal(tmp_path / "j.jsonl")
+    opened.append(EVENTS[0])
+
+    def refuse(fd):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    opened.append(EVENTS[1], wait=False)
+    calls = {"append": lambda: opened.append(EVENTS[2]), "settle": opened.settle, "close": opened.close}
+    with pytest.raises(JournalError, match="cannot be written .Input/output error.; all before it is safe"):
+        calls[then]()
+    assert read(opened.path) == EVENTS[:1]
     opened.close()
 
 
