@@ -64,19 +64,18 @@ class Bend:
         if said.sum() < FEWEST or not (said & trusted).any():
             return cls()
         X, y, trusted, best = X[said], y[said], trusted[said], float(np.max(y[said & trusted]))
-        places = _one_of_each_place(X, trusted)
-        scale = best - float(np.quantile(y[places][y[places] <= best][: max(initial, SETTLING)], 0.75))
+        usual = y[_one_of_each_place(X)]
+        scale = best - float(np.quantile(usual[usual <= best][: max(initial, SETTLING)], 0.75))
         bend = cls._below(best, scale)
         if scale <= 0.0 or not bend._far(y).any():
             return cls()
-        good = places[trusted[places] & (y[places] >= bend.knee)]
+        good = trusted & (y >= bend.knee)
         bend = cls._below(best, max(scale, LEAST * _fitted(X[good], y[good], kernel)[1]))
-        believed, far = places[trusted[places]], places[bend._far(y[places]) | trusted[places]]
-        doubted = bend._far(y) & ~trusted
-        if bend._explains(X[believed], y[believed], NOWHERE, kernel):
+        rows, doubted = trusted | bend._far(y), bend._far(y) & ~trusted
+        if bend._explains(X[trusted], y[trusted], NOWHERE, kernel):
             return bend
         too_many = _too_many(X[doubted], most_lies(len(y), None))
-        return bend if too_many and bend._explains(X[far], y[far], LIKELY, kernel) else cls()
+        return bend if too_many and bend._explains(X[rows], y[rows], LIKELY, kernel) else cls()
 
     @classmethod
     def _below(cls, best: float, scale: float) -> Self:
@@ -90,11 +89,13 @@ class Bend:
         return far
 
     def _explains(self, X: Array, y: Array, likely: float, kernel: str) -> bool:
-        """Whether what is far below among these reports has a region with that probability, and bending them gains enough."""
+        """Whether what is far below of the reports `y` (`n`) from `X` (`n x d`) probably has a region, and bending all gains enough."""
         few = np.linspace(0, len(y) - 1, min(len(y), ROWS)).astype(int)
         X, y = X[few], y[few]
-        far = self._far(y)
-        return bool(far.any() and probability_of_region(X, ~far, kernel) >= likely and self._gain(X, y, kernel) >= GAIN)
+        far, places = self._far(y), _one_of_each_place(X)
+        if not far.any() or probability_of_region(X, ~far, kernel) < likely:
+            return False
+        return self._gain(X[places], y[places], kernel) >= GAIN
 
     def _gain(self, X: Array, y: Array, kernel: str) -> float:
         """How much better the reports `y` (`n`) from `X` (`n x d`) are foreseen when they are bent: the log density of each."""
@@ -126,12 +127,16 @@ class Bend:
         below = np.zeros_like(y) if self.is_straight else np.maximum(self.knee - y, 0.0) / self.scale
         return 1.0 / ((1.0 + below) * (1.0 + np.log1p(below)))
 
+    def step(self, y: Array, size: Array) -> Array:
+        """What a step upwards from `y` of that `size`, small or large, becomes; from what is no number as it is."""
+        if self.is_straight:
+            return size
+        return np.where(np.isfinite(y), self.bent(y + size) - self.bent(y), size)
 
-def _one_of_each_place(X: Array, trusted: Mask) -> Rows:
-    """The first row of every place of `X` (`n x d`), a `trusted` one (`n`) if there is any: a search settles somewhere."""
-    order = np.argsort(~trusted, kind="stable")
-    _, first = np.unique(np.floor(X[order] / PLACE), axis=0, return_index=True)
-    return np.sort(order[first])
+
+def _one_of_each_place(X: Array) -> Rows:
+    """The first row of every place of `X` (`n x d`), in order: what a settled search resolves in one place does not count."""
+    return np.sort(np.unique(np.floor(X / PLACE), axis=0, return_index=True)[1])
 
 
 def _too_many(X: Array, lies: int) -> bool:

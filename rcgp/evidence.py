@@ -76,10 +76,6 @@ class Evidence:
         step = resolution(y)
         return self if step == 0.0 else replace(self, error=np.hypot(self.error, 0.5 * step))
 
-    def scaled_by(self, slope: Array) -> Evidence:
-        """The same, once the values were transformed by so much (`n`) for a small step."""
-        return replace(self, error=self.error * slope)
-
     def own_noise(self, unit: float) -> Array:
         """The noise variance (`n`) that each report brings itself, where `unit` is one deviation of the objective."""
         with np.errstate(over="ignore"):

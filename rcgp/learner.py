@@ -125,7 +125,7 @@ class Learner:
         if self._seen is None or self._seen.n < self.n:
             ends, evidence = self._curves.look(self._X, self._y, self._known)
             self._bend = self._bend_of(ends, evidence)
-            y, evidence = self._bend.bent(ends), evidence.scaled_by(self._bend.slope(ends))
+            y, evidence = self._bend.bent(ends), replace(evidence, error=self._bend.step(ends, evidence.error))
             before = without_condemned(self._known_before(y), evidence)
             self._seen = self._surrogate.update(self._X, y, before, evidence)
         return self._seen
@@ -285,8 +285,8 @@ class Learner:
             return 1.0
         best = self._posterior_of(state).mean(self._X[[self.recommend()]])
         end = self._curves.end_of(self._X, self._y, place[0], Curve.of(points))
-        ends = self._bend.bent(np.array(end[:1])), end[1] * self._bend.slope(np.array(end[:1]))
-        bent, deviation = (float(value[0]) for value in ends)
+        ends, deviations = np.array(end[:1]), np.array(end[1:])
+        bent, deviation = (float(value[0]) for value in (self._bend.bent(ends), self._bend.step(ends, deviations)))
         return chance_above(float(best[0]), self._posterior_of(state), state.scaling, place, bent, deviation)
 
     def state_dict(self) -> dict[str, Any]:

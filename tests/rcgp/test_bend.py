@@ -46,6 +46,14 @@ def test_the_slope_is_that_of_a_small_step(bend: Bend, y: float) -> None:
     assert bend.slope(np.array([y]))[0] == pytest.approx((ends[1] - ends[0]) / (2.0 * step), rel=1e-2, abs=1e-7)
 
 
+@given(bends, st.floats(-1e4, 20.0), st.floats(0.0, 1e3))
+def test_a_step_ends_where_its_end_is_bent_to(bend: Bend, y: float, size: float) -> None:
+    step = bend.step(np.array([y, np.nan]), np.array([size, size]))
+    assert bend.bent(np.array([y]))[0] + step[0] == pytest.approx(bend.bent(np.array([y + size]))[0])
+    assert step[1] == size
+    assert Bend().step(np.array([y]), np.array([size]))[0] == size
+
+
 def test_a_region_that_diverges_is_bent_and_single_reports_are_not() -> None:
     X, everybody = places(), np.ones(24, dtype=bool)
     honest = -loss(np.minimum(X, 0.69))
@@ -70,7 +78,7 @@ def test_a_search_finds_the_best_place_beside_a_region_that_diverges(seed: int) 
     for _ in range(40):
         x = optimizer.ask()
         optimizer.tell(x, -float(loss(x)) + 0.01 * rng.standard_normal())
-    assert loss(np.array(optimizer.state_dict()["X"][optimizer.recommend()])) < 0.32
+    assert loss(np.array(optimizer.state_dict()["X"][optimizer.recommend()])) < 0.33
     expected = optimizer.posterior(np.array([[0.95, 0.5], [0.55, 0.55]]))
     assert expected.mean[1] == pytest.approx(-0.3, abs=0.05)
     assert expected.mean[0] < -1.0  # worse than all that did not diverge
