@@ -89,7 +89,7 @@ class Bend:
         return far
 
     def _explains(self, X: Array, y: Array, likely: float, kernel: str) -> bool:
-        """Whether what is far below of the reports `y` (`n`) from `X` (`n x d`) probably has a region, and bending all gains enough."""
+        """Whether what is far below of reports `y` (`n`) from `X` (`n x d`) probably has a region, and bending gains enough."""
         few = np.linspace(0, len(y) - 1, min(len(y), ROWS)).astype(int)
         X, y = X[few], y[few]
         far, places = self._far(y), _one_of_each_place(X)
