@@ -131,7 +131,8 @@ class Bend:
         """What a step upwards from `y` of that `size`, small or large, becomes; from what is no number as it is."""
         if self.is_straight:
             return size
-        return np.where(np.isfinite(y), self.bent(y + size) - self.bent(y), size)
+        with np.errstate(invalid="ignore"):  # of infinite values, which have no step
+            return np.where(np.isfinite(y), self.bent(y + size) - self.bent(y), size)
 
 
 def _one_of_each_place(X: Array) -> Rows:
