@@ -23,10 +23,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy.special import expit, logit, logsumexp, xlog1py, xlogy
+from scipy.special import expit, logit, xlog1py, xlogy
 
 from rcgp.gaussian import Array, Mask, Rows
-from rcgp.score import SHARE_PRIOR, log_lie, log_student
+from rcgp.score import SHARE_PRIOR, log_lie, log_student, log_sum_exp
 
 SHARES = (np.arange(100) + 0.5) / 100
 PROOF = 10.0
@@ -76,15 +76,15 @@ def bad_share(own: Array, others: Array, needed: float = PROOF) -> float | None:
     """The share of lies of a reporter, from the log likelihoods of its rows and of all others over `SHARES`, if it is bad."""
     a, b = SHARE_PRIOR
     prior = xlogy(a - 1.0, SHARES) + xlog1py(b - 1.0, -SHARES)  # a Beta density, up to its constant
-    prior -= logsumexp(prior)
-    rest = prior + others - logsumexp(prior + others)
-    proof = logsumexp(prior + own) - logsumexp(rest + own)
+    prior -= log_sum_exp(prior)
+    rest = prior + others - log_sum_exp(prior + others)
+    proof = log_sum_exp(prior + own) - log_sum_exp(rest + own)
     mine, theirs = _mean_share(prior + own), _mean_share(rest)
     return mine if proof > math.log(needed) and mine > theirs else None
 
 
 def _mean_share(log_density: Array) -> float:
-    return float(np.exp(log_density - logsumexp(log_density)) @ SHARES)
+    return float(np.exp(log_density - log_sum_exp(log_density)) @ SHARES)
 
 
 def repeated_values(X: Array, y: Array) -> Rows:
