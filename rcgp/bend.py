@@ -5,9 +5,9 @@ worse the worst are does not matter to a search. So values below a knee T are be
 
     b(y) = T - s log(1 + log(1 + (T - y) / s))        T = m - KNEE s        s = best - m
 
-m is the upper quartile of the initial reports, before the search settles where values hardly differ. A few reports far below all
-others may be lies, which bending would make plausible. So nothing is bent unless they have a region in common, are believed as
-they are or too many for lies, and all reports are foreseen much better then. Until then nothing changes, bit for bit.
+m is the upper quartile of the first reports, one a place, before the search settles where values hardly differ. A few far below
+all others may be lies, which bending would make plausible. So nothing is bent unless they have a region in common, are believed
+as they are or too many for lies, and all reports are foreseen much better then. Until then nothing changes, bit for bit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KNEE, FAR = 2.0, 10.0
 """In units of s: how far below m the knee is, and how much further below something is worse by orders of magnitude."""
 
 SETTLING, FEWEST = 16, 6
-"""Fewer reports than this say nothing of their scale."""
+"""So many places, or all initial ones, have the quartile that counts; fewer reports than the second say nothing of it."""
 
 PLACE = 0.05
 """The side of the cubes that count as one place each."""
@@ -44,7 +44,7 @@ GAIN = 1.0
 """Bent, the reports must be foreseen so much better, each: by its log density."""
 
 ROWS = 150
-"""So many rows, evenly spread, are asked whether there is a region: it is a coarse thing."""
+"""So many rows, evenly spread, are asked: a region and a scale are coarse things."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +69,13 @@ class Bend:
         bend = cls._below(best, scale)
         if scale <= 0.0 or not bend._far(y).any():
             return cls()
-        good = trusted & (y >= bend.knee)
+        good = _spread(trusted & (y >= bend.knee))
         bend = cls._below(best, max(scale, LEAST * _fitted(X[good], y[good], kernel)[1]))
-        rows, doubted = trusted | bend._far(y), bend._far(y) & ~trusted
-        if bend._explains(X[trusted], y[trusted], NOWHERE, kernel):
+        far = bend._far(y)
+        believed, doubted = _spread(trusted), far & ~trusted
+        if bend._explains(X[believed], y[believed], NOWHERE, kernel):
             return bend
+        rows = _spread(trusted | far)
         too_many = _too_many(X[doubted], most_lies(len(y), None))
         return bend if too_many and bend._explains(X[rows], y[rows], LIKELY, kernel) else cls()
 
@@ -90,8 +92,6 @@ class Bend:
 
     def _explains(self, X: Array, y: Array, likely: float, kernel: str) -> bool:
         """Whether what is far below of reports `y` (`n`) from `X` (`n x d`) probably has a region, and bending gains enough."""
-        few = np.linspace(0, len(y) - 1, min(len(y), ROWS)).astype(int)
-        X, y = X[few], y[few]
         far, places = self._far(y), _one_of_each_place(X)
         if not far.any() or probability_of_region(X, ~far, kernel) < likely:
             return False
@@ -133,6 +133,12 @@ class Bend:
             return size
         with np.errstate(invalid="ignore"):  # of infinite values, which have no step
             return np.where(np.isfinite(y), self.bent(y + size) - self.bent(y), size)
+
+
+def _spread(rows: Mask) -> Rows:
+    """At most `ROWS` of these rows (`n`, boolean), evenly spread."""
+    chosen = np.flatnonzero(rows)
+    return chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), ROWS)).astype(np.intp)]
 
 
 def _one_of_each_place(X: Array) -> Rows:

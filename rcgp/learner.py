@@ -12,6 +12,7 @@ import numpy as np
 from rcgp.answer import Answer, Recommendation
 from rcgp.bend import Bend
 from rcgp.bounded import BoundedSurrogate
+from rcgp.challenge import is_due
 from rcgp.claims import Claims, Judge, without_condemned
 from rcgp.curves import Curve, Curves, chance_above
 from rcgp.evidence import Evidence, Ruling
@@ -131,9 +132,11 @@ class Learner:
         return self._seen
 
     def _bend_of(self, ends: Array, evidence: Evidence) -> Bend:
-        """How the values (`n`) are bent, which is how little the worst of them matter."""
+        """How the values (`n`) are bent, which is how little the worst of them matter; asked anew from time to time."""
         if self._surrogate is None or not self._surrogate.surrogate.bend:
             return Bend()
+        if self._committed is not None and not is_due(self.n, self._committed.n):
+            return self._committed_bend
         trusted = np.ones(self.n, dtype=bool)
         if self._committed is not None:
             trusted = np.append(self._committed.trusted, np.zeros(self.n - self._committed.n, dtype=bool))
