@@ -2,13 +2,23 @@
 
 import json
 import multiprocessing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 Rows = dict[str, dict[str, Any]]
 """Rows by the keys of their cells."""
 C = TypeVar("C")
+
+
+class Keyed(Protocol):
+    """A cell that its row can be found by."""
+
+    @property
+    def key(self) -> str: ...
+
+
+K = TypeVar("K", bound=Keyed)
 
 
 def load(path: Path) -> Rows:
@@ -35,3 +45,21 @@ def compute(
             sink.flush()
             if done % 20 == 0 or done == len(todo):
                 print(f"{done} of {len(todo)} {name}", flush=True)
+
+
+def complete(
+    run: Callable[[K], dict[str, Any]],
+    cells: Iterable[K],
+    path: Path,
+    processes: int,
+    *,
+    chunk: int = 1,
+    name: str = "runs",
+) -> Rows:
+    """All rows of the file, once those of these cells that were missing are there."""
+    rows = load(path)
+    todo = [cell for cell in cells if cell.key not in rows]
+    print(f"{len(todo)} {name} to do, {len(rows)} known in {path}", flush=True)
+    if todo:
+        compute(run, todo, path, processes, chunk=chunk, name=name)
+    return load(path) if todo else rows

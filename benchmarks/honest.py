@@ -24,7 +24,7 @@ from typing import Any
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-from cells import compute, load
+from cells import complete
 from ray import tune
 from real_spaces import recorded
 from tables import PLAYERS, make_player
@@ -244,12 +244,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args = arguments()
-    rows = load(args.out)
-    todo = [cell for cell in cells(args) if cell.key not in rows]
-    print(f"{len(todo)} searches to do, {len(rows)} known in {args.out}", flush=True)
-    if todo:
-        compute(run_cell, todo, args.out, args.processes, chunk=4, name="searches")
-        rows = load(args.out)
+    rows = complete(run_cell, cells(args), args.out, args.processes, chunk=4, name="searches")
     print(table(rows, args))
 
 

@@ -31,7 +31,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from attacks import ATTACKS, make_attack, reporter_of
-from cells import compute, load
+from cells import complete
 from peers import BOTORCH, PEERS, OptunaPeer
 from problems import PROBLEMS, Problem
 
@@ -274,12 +274,7 @@ def arguments() -> argparse.Namespace:
 
 def main() -> None:
     args = arguments()
-    rows = load(args.out)
-    todo = [cell for cell in cells(args) if cell.key not in rows]
-    print(f"{len(todo)} runs to do, {len(rows)} known in {args.out}", flush=True)
-    if todo:
-        compute(run_cell, todo, args.out, args.processes)
-        rows = load(args.out)
+    rows = complete(run_cell, cells(args), args.out, args.processes)
     print(table(rows, args))
     print(forensics(rows, args))
 
