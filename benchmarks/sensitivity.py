@@ -29,11 +29,11 @@ RULE = "a2-rcgp-ucb"
 OPTIONS = ("width", "decay", "margin", "ceiling", "gap", "rounds")
 CONSTANTS = (
     *(f"adaptive.{name}" for name in (*OPTIONS, "MANY_AT_ONCE", "LONGEST", "UNKNOWN_SHARE")),
-    *(f"challenge.{name}" for name in ("PRICE", "FEWEST_LIES", "LEAST_SPREAD", "NOWHERE", "INTERVALS")),
-    *(f"reconsider.{name}" for name in ("LIE_PRICE", "DOUBT_PRICE", "FEWEST")),
-    *(f"score.{name}" for name in ("TAIL", "ROUGH", "ROUNDS")),
-    *(f"agreement.{name}" for name in ("FAR_OUT_BELOW", "FAR_OUT_ABOVE", "CROWD")),
-    "rival.SETTLED",
+    *(f"lies.challenge.{name}" for name in ("PRICE", "FEWEST_LIES", "LEAST_SPREAD", "NOWHERE", "INTERVALS")),
+    *(f"lies.reconsider.{name}" for name in ("LIE_PRICE", "DOUBT_PRICE", "FEWEST")),
+    *(f"lies.score.{name}" for name in ("TAIL", "ROUGH", "ROUNDS")),
+    *(f"lies.agreement.{name}" for name in ("FAR_OUT_BELOW", "FAR_OUT_ABOVE", "CROWD")),
+    "lies.rival.SETTLED",
 )
 """What was set by hand: by module of `rcgp` and name, the options of the surrogate included."""
 FACTORS = (0.5, 2.0)
@@ -41,7 +41,7 @@ FACTORS = (0.5, 2.0)
 
 def value_of(constant: str) -> float:
     """The present value."""
-    module, name = constant.split(".")
+    module, name = constant.rsplit(".", 1)
     if name in OPTIONS:
         return float(next(field.default for field in fields(AdaptiveSurrogate) if field.name == name))  # type: ignore[arg-type]
     value: float = getattr(importlib.import_module(f"rcgp.{module}"), name)
@@ -58,9 +58,9 @@ def moved(constant: str, factor: float) -> float:
 @contextmanager
 def set_to(constant: str, value: float) -> Iterator[None]:
     """Every module of `rcgp` that knows the constant has this value of it meanwhile."""
-    module, name = constant.split(".")
+    module, name = constant.rsplit(".", 1)
     owner = importlib.import_module(f"rcgp.{module}")
-    users = [owner] + [importlib.import_module("rcgp.adaptive")] * (constant == "reconsider.FEWEST")
+    users = [owner] + [importlib.import_module("rcgp.adaptive")] * (constant == "lies.reconsider.FEWEST")
     before = getattr(owner, name)
     for user in users:
         setattr(user, name, value)
@@ -73,7 +73,7 @@ def set_to(constant: str, value: float) -> Iterator[None]:
 
 def run(cell: Cell, constant: str, value: float) -> dict[str, Any]:
     """One search with the constant moved, under a name that says so."""
-    name = constant.split(".")[1]
+    name = constant.rsplit(".", 1)[1]
     if name in OPTIONS:
         row = run_cell(replace(cell, algorithm=f"{RULE}:{name}={value}"))
     else:

@@ -9,19 +9,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
-from rcgp.agreement import Agreement, are_most, is_crowd, most_lies, within_budget
-from rcgp.anchor import expectations, overconfidence
-from rcgp.challenge import challenged, is_due
 from rcgp.evidence import Evidence
 from rcgp.fit import Data, Hyperparameters, marginal_likelihood
-from rcgp.fixed_center import RobustSurrogate, Told, believable
+from rcgp.fixed_center import RobustSurrogate, Told
 from rcgp.gaussian import Array, Mask, Rows
+from rcgp.lies.agreement import Agreement, are_most, is_crowd, most_lies, within_budget
+from rcgp.lies.anchor import expectations, overconfidence
+from rcgp.lies.believable import believable
+from rcgp.lies.challenge import challenged, is_due
+from rcgp.lies.proportion import out_of_proportion
+from rcgp.lies.reconsider import FEWEST, simplest_explanation
+from rcgp.lies.reporters import REPEATED_PROOF, Records, inflation, likelier_a_lie, repeated_values
+from rcgp.lies.rival import Rival, honest_by_rivals
+from rcgp.lies.score import Reports, explain
 from rcgp.paper_adaptive import paper_update
-from rcgp.proportion import out_of_proportion
-from rcgp.reconsider import FEWEST, simplest_explanation
-from rcgp.reporters import REPEATED_PROOF, Records, inflation, likelier_a_lie, repeated_values
-from rcgp.rival import Rival, honest_by_rivals
-from rcgp.score import Reports, explain
 from rcgp.state import Scaling, SurrogateState, mask_of, trusted_rows
 from rcgp.surrogates import fitted_at, hyper_of, if_any
 from rcgp.weights import SUSPECT_WEIGHT, PlateauIMQ
@@ -64,8 +65,8 @@ class AdaptiveSurrogate(RobustSurrogate):
     - an anchor that is wrong about its own rows more often than it thinks suspects less;
     - a row that an objective of shorter length-scales would explain is trusted: few rows in many dimensions say little of them.
 
-    Two things find lies that were believed when there was nothing to contradict them: a few by `rcgp.reconsider`, any number by
-    `rcgp.challenge`. And many rows told at once are explained as a whole, whatever the share of lies: see `rcgp.score`.
+    Two things find lies that were believed when there was nothing to contradict them: a few by `rcgp.lies.reconsider`, any number
+    by `rcgp.lies.challenge`. And many rows told at once are explained as a whole, whatever the share of lies: `rcgp.lies.score`.
     """
 
     width: float = 3.0
@@ -127,7 +128,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         return SurrogateState(scaling, hyper, noise_inflation, target_shift, at, own_noise=own, doubted=lies)
 
     def rivals(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Iterator[Rival]:
-        """The explanations that some suspects are right and what contradicts them is not: see `rcgp.rival`."""
+        """The explanations that some suspects are right and what contradicts them is not: see `rcgp.lies.rival`."""
         if self.recipe == "paper" or not self.ask_rivals:
             return
         told = Told.of(X, y, state.scaling, evidence)
@@ -148,10 +149,8 @@ class AdaptiveSurrogate(RobustSurrogate):
         data = Data.trusted(X[trusted], told.z[trusted], told.own_noise[trusted])
         hyper = self.refit(data, marginal_likelihood, explanation.hyper)
         expected, latent = expectations(X, told.z, trusted, hyper, self.kernel, told.own_noise)
-        believed, own = (np.ones(n), np.zeros(n)), if_any(told.own_noise)
-        noise_inflation, target_shift = self._without_plateau(
-            ~trusted, told.z - expected, latent, hyper.noise + told.own_noise, believed
-        )
+        believed, own, noise = (np.ones(n), np.zeros(n)), if_any(told.own_noise), hyper.noise + told.own_noise
+        noise_inflation, target_shift = self._without_plateau(~trusted, told.z - expected, latent, noise, believed)
         return SurrogateState(scaling, hyper, noise_inflation, target_shift, n, own_noise=own)
 
     def _records(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Records:

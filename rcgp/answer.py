@@ -7,8 +7,8 @@ A *place* is a row with all rows that correlate with it by `SAME_PLACE` or more.
     its suspects are right           weight exp(S),  the same of their b reports
     all of them are lies             weight 1
 
-with a trusted reports and b suspects, p the learned share of lies, t a Student-t density and q that of a lie (`rcgp.score`). What
-the reports of one side say counts once, because lies agree with each other as well as truths do; that there are more of them
+with a trusted reports and b suspects, p the learned share of lies, t a Student-t density and q that of a lie (`rcgp.lies.score`).
+What the reports of one side say counts once, because lies agree with each other as well as truths do; that there are more of them
 counts each time. A report decides the answer as far as another row would be handed over if it were a lie.
 """
 
@@ -24,7 +24,7 @@ from scipy.special import logsumexp, ndtr
 
 from rcgp.acquisition import taken
 from rcgp.gaussian import KERNELS, Array, GaussianPosterior, Mask, Rows, cholesky, squared_distance
-from rcgp.score import SHARE_PRIOR, log_lie, log_student
+from rcgp.lies.score import SHARE_PRIOR, log_lie, log_student
 
 SAME_PLACE = 0.9
 """Correlation from which on two rows report on one place."""

@@ -18,10 +18,10 @@ from typing import Self
 
 import numpy as np
 
-from rcgp.agreement import FAR_OUT_BELOW, most_lies
-from rcgp.challenge import NOWHERE
 from rcgp.fit import Data, Hyperparameters, fit, marginal_likelihood
 from rcgp.gaussian import Array, Mask, Rows
+from rcgp.lies.agreement import FAR_OUT_BELOW, most_lies
+from rcgp.lies.challenge import NOWHERE
 from rcgp.random_failures import probability_of_region
 from rcgp.state import Scaling
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from rcgp.evidence import Evidence
 from rcgp.gaussian import Array, Mask
-from rcgp.rival import Rival
+from rcgp.lies.rival import Rival
 from rcgp.state import SurrogateState
 from rcgp.surrogates import Surrogate
 from rcgp.weights import SUSPECT_WEIGHT

@@ -12,14 +12,14 @@ import numpy as np
 from rcgp.answer import Answer, Recommendation
 from rcgp.bend import Bend
 from rcgp.bounded import BoundedSurrogate
-from rcgp.challenge import is_due
-from rcgp.claims import Claims, Judge, without_condemned
-from rcgp.curves import Curve, Curves, chance_above
+from rcgp.curves.learning_curves import Curve, Curves, chance_above
 from rcgp.evidence import Evidence, Ruling
 from rcgp.feasibility import Regions
 from rcgp.gaussian import Array, GaussianPosterior, Mask
+from rcgp.lies.challenge import is_due
+from rcgp.lies.claims import Claims, Judge, without_condemned
+from rcgp.lies.reporters import repeated_in_words
 from rcgp.points import checked_points
-from rcgp.reporters import repeated_in_words
 from rcgp.state import Scaling, SurrogateState, from_json_numbers, to_json_numbers
 from rcgp.threads import one_blas_thread
 from rcgp.views import Posterior, Suspect

@@ -11,12 +11,12 @@ import numpy as np
 from rcgp.acquisition import Acquisition, Looked, Maximizer, Neighbours, Projection
 from rcgp.answer import Answer
 from rcgp.bounded import BoundedSurrogate
-from rcgp.claims import second_look
 from rcgp.confidence import Schedule
 from rcgp.gaussian import Array, GaussianPosterior, Mask, NotPositiveDefiniteError
 from rcgp.learner import Learner
+from rcgp.lies.claims import second_look
+from rcgp.lies.rival import at_the_place_of, settled_since
 from rcgp.points import quasi_random
-from rcgp.rival import at_the_place_of, settled_since
 from rcgp.state import SurrogateState
 from rcgp.threads import one_blas_thread
 

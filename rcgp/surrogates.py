@@ -17,7 +17,7 @@ from rcgp.choices import unknown
 from rcgp.evidence import Evidence
 from rcgp.fit import Data, Hyperparameters, Score, fit, marginal_likelihood, student_t_likelihood
 from rcgp.gaussian import KERNELS, Array, GaussianPosterior, Mask
-from rcgp.rival import Rival
+from rcgp.lies.rival import Rival
 from rcgp.state import Scaling, SurrogateState
 
 Column = TypeVar("Column", Array, Mask)

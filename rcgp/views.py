@@ -16,7 +16,7 @@ class Suspect:
     residual: float
     expected: float
     reason: str = ""
-    """Why, where repeats or the scale of all others say so: see `rcgp.claims`."""
+    """Why, where repeats or the scale of all others say so: see `rcgp.lies.claims`."""
 
 
 @dataclass(frozen=True)

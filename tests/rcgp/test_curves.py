@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rcgp import Optimizer, make_optimizer
-from rcgp.curve_outliers import outlier_weights, remarks
-from rcgp.curves import Curve
-from rcgp.rises import LEVELS
+from rcgp.curves.learning_curves import Curve
+from rcgp.curves.outliers import outlier_weights, remarks
+from rcgp.curves.rises import LEVELS
 from tests.rcgp.problems import peak
 
 SHARES = (1 / 27, 1 / 9, 1 / 3, 2 / 3, 1.0)

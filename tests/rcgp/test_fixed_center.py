@@ -2,19 +2,7 @@
 
 import numpy as np
 
-from rcgp.fixed_center import believable, paper_width
-
-
-def test_what_can_be_reached_without_a_leap_is_believable() -> None:
-    assert believable(np.array([0.1, 0.5, 0.9, 0.95, 0.97, 0.98]), 20.0).all()
-    assert believable(np.array([0.5, 0.6, -1e3, 0.7, 0.8, np.nan]), 20.0).tolist() == [
-        True,
-        True,
-        False,
-        True,
-        True,
-        False,
-    ]
+from rcgp.fixed_center import paper_width
 
 
 def test_the_authors_plateau_is_as_wide_as_its_largest_value_while_there_are_few() -> None:

@@ -14,8 +14,8 @@ from typing import Self
 
 import numpy as np
 
-from rcgp.agreement import Agreement, most_lies
 from rcgp.gaussian import VALUES, Array, GaussianPosterior, Mask, squared_distance
+from rcgp.lies.agreement import Agreement, most_lies
 from rcgp.state import SurrogateState, mask_of
 
 SETTLED = 5

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rcgp import Optimizer, make_optimizer
-from rcgp.reporters import Records, inflation, likelier_a_lie, repeated_values
+from rcgp.lies.reporters import Records, inflation, likelier_a_lie, repeated_values
 
 HONEST, LIE = -4.0, 6.0
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from rcgp import Optimizer, make_optimizer
-from rcgp.agreement import Agreement
 from rcgp.fit import Hyperparameters
 from rcgp.gaussian import Array
-from rcgp.rival import honest_by_rivals
+from rcgp.lies.agreement import Agreement
+from rcgp.lies.rival import honest_by_rivals
 from rcgp.state import Scaling, SurrogateState
 
 LIED_TO = [

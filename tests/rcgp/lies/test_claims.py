@@ -5,9 +5,9 @@ import pytest
 
 from rcgp import make_optimizer
 from rcgp.acquisition import Projection
-from rcgp.claims import BEYOND_BELIEF, CONTRADICTED, Claims, bulk
 from rcgp.evidence import Evidence
 from rcgp.gaussian import Array
+from rcgp.lies.claims import BEYOND_BELIEF, CONTRADICTED, Claims, bulk
 
 HONEST = np.linspace(0.2, 1.0, 12)
 

@@ -11,7 +11,7 @@ from scipy.stats import t as student_t
 
 from rcgp.fit import Hyperparameters, log_prior
 from rcgp.gaussian import KERNELS, Array, Mask, squared_distance
-from rcgp.score import SHORTER, TAIL, Reports, _Models, central, explain, log_lie, log_share, log_student
+from rcgp.lies.score import SHORTER, TAIL, Reports, _Models, central, explain, log_lie, log_share, log_student
 
 
 def contaminated(n: int, dim: int, lies: int, seed: int = 0) -> tuple[Array, Array, Mask]:

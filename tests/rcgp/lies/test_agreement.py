@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rcgp.agreement import Agreement, most_lies, within_budget
 from rcgp.fit import Hyperparameters
 from rcgp.gaussian import Array, Mask
+from rcgp.lies.agreement import Agreement, most_lies, within_budget
 
 TRUSTED = np.array([True] * 8 + [False] * 5)
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rcgp.anchor import expectations, overconfidence
 from rcgp.fit import Hyperparameters
 from rcgp.gaussian import GaussianPosterior
+from rcgp.lies.anchor import expectations, overconfidence
 from tests.rcgp.problems import smooth
 
 

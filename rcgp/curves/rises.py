@@ -23,7 +23,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rcgp.curve_outliers import outlier_weights
+from rcgp.curves.outliers import outlier_weights
 from rcgp.evidence import Evidence
 from rcgp.gaussian import KERNELS, Array, Mask, Rows, squared_distance
 from rcgp.state import SurrogateState, from_json_numbers, to_json_numbers

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rcgp.challenge import Verdict, challenged, is_due
 from rcgp.fit import Hyperparameters
 from rcgp.gaussian import Array, Mask
-from rcgp.score import Reports
+from rcgp.lies.challenge import Verdict, challenged, is_due
+from rcgp.lies.score import Reports
 
 START = Hyperparameters(np.array([0.3]), 0.3)
 

@@ -1,6 +1,6 @@
 """Who reports lies: what share of each reporter's reports are lies, learned beside that of all others.
 
-    l_i    log q(z_i) - log t(z_i | the trusted rows without it): how much likelier row i is as a lie (see `rcgp.score`)
+    l_i    log q(z_i) - log t(z_i | the trusted rows without it): how much likelier row i is as a lie (see `rcgp.lies.score`)
     L_r(s) prod over the rows of reporter r of (1 - s + s exp(l_i)), for a share s of lies with a Beta prior
     own    integral of L_r over the prior; shared: the same over what all other rows make of the prior
 
@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import expit, logit, xlog1py, xlogy
 
 from rcgp.gaussian import Array, Mask, Rows
-from rcgp.score import SHARE_PRIOR, log_lie, log_student, log_sum_exp
+from rcgp.lies.score import SHARE_PRIOR, log_lie, log_student, log_sum_exp
 
 SHARES = (np.arange(100) + 0.5) / 100
 PROOF = 10.0

@@ -5,7 +5,7 @@ import pytest
 
 from rcgp.fit import Data, Hyperparameters, fit, marginal_likelihood
 from rcgp.gaussian import Array, Mask
-from rcgp.reconsider import simplest_explanation
+from rcgp.lies.reconsider import simplest_explanation
 from rcgp.state import Scaling
 
 

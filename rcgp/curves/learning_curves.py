@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import ndtr
 
-from rcgp.curve_outliers import remarks
+from rcgp.curves.outliers import remarks
+from rcgp.curves.rises import LEVELS, SAME_LEVEL, Completed, RiseModel
 from rcgp.evidence import Evidence
 from rcgp.gaussian import Array, GaussianPosterior
-from rcgp.rises import LEVELS, SAME_LEVEL, Completed, RiseModel
 from rcgp.state import Scaling, from_json_numbers, to_json_numbers
 from rcgp.surrogates import Surrogate
 from rcgp.weights import SUSPECT_WEIGHT

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rcgp.challenge import NOWHERE
-from rcgp.fixed_center import believable
 from rcgp.gaussian import Array, Mask
+from rcgp.lies.believable import believable
+from rcgp.lies.challenge import NOWHERE
 from rcgp.random_failures import probability_of_region
 
 PLACE, FEWEST_PLACES = 0.05, 8

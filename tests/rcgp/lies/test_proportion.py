@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rcgp import make_optimizer
-from rcgp.proportion import out_of_proportion
+from rcgp.lies.proportion import out_of_proportion
 
 
 @pytest.mark.parametrize("bad", [-300.0, -30.0])

@@ -2,7 +2,7 @@
 
 A lie that is believed when it comes makes the objective look rough or noisy, and then the next one is no surprise. One by one
 such lies are never found, whatever the limit on suspects; all of them at once are, because without them the rest is simple. So
-the explanation that led here is challenged from time to time by others (`rcgp.score`), and gives way to one that is much better.
+the explanation that led here is challenged from time to time by others (`rcgp.lies.score`), and gives way to a much better one.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import numpy as np
 
 from rcgp.fit import Hyperparameters
 from rcgp.gaussian import Mask
+from rcgp.lies.score import Climb, Explanation, Reports
 from rcgp.random_failures import probability_of_region
-from rcgp.score import Climb, Explanation, Reports
 
 PRICE = 8.0
 """What a challenger must gain in F. In 14 clean searches on seven problems the best that called a believed row a lie gained 4.1;
@@ -23,7 +23,7 @@ where lies were believed, most gained 10 to 120."""
 
 FEWEST_LIES = 2
 """So many of the believed rows a challenger must call lies. One alone may be an honest extreme that scores badly to the end (10.1
-on clean Branin, and twice the regret); what it makes of the others is the question of `rcgp.reconsider`."""
+on clean Branin, and twice the regret); what it makes of the others is the question of `rcgp.lies.reconsider`."""
 
 REACHES = (2.0, 8.0)
 """Where challengers come from, beside the rows believed so far: from the rows in the middle, as in `rcgp.adaptive.REACHES`."""

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rcgp.anchor import expectations
 from rcgp.evidence import Evidence
 from rcgp.fit import NOISE_BOUNDS, Data, Hyperparameters, fit, marginal_likelihood, objective_and_gradient
 from rcgp.gaussian import Array, Mask
+from rcgp.lies.anchor import expectations
 from rcgp.state import Scaling, mask_of
 
 LIE_PRICE, DOUBT_PRICE = 3.0, 4.0
