@@ -29,6 +29,7 @@ from rcgp.gaussian import (
     Mask,
     NotPositiveDefiniteError,
     Rows,
+    apart,
     cholesky,
     diagonal_of,
     inverse_from,
@@ -111,7 +112,7 @@ class _Slope:
 
 @dataclass(frozen=True)
 class _Solved:
-    """The kernel matrix K and B, the inverse of A = K + sigma^2 J, both `n x n`; log |A| / 2, and the targets t (`n`).
+    """The kernel matrix K and B, the inverse of A = K + sigma^2 J, both `n x n`; and log |A| / 2.
 
     `room` (`n x n`) may be written to.
     """
@@ -119,7 +120,6 @@ class _Solved:
     K: Array
     B: Array
     half_log_determinant: float
-    targets: Array
     room: Array
 
 
@@ -132,7 +132,8 @@ def leave_one_out_score(power: float) -> Score:
 
     def score(solved: _Solved, data: Data, noise: float) -> _Slope:
         weight = data.noise_inflation ** (-0.5 * power)
-        alpha = solved.B @ solved.targets
+        targets, _ = pseudo_data(data.z, noise + data.own_noise, data.noise_inflation, data.target_shift)
+        alpha = solved.B @ targets
         diagonal = solved.B.diagonal()
         residual = (noise + data.own_noise) * data.target_shift + alpha / diagonal
         variance = latent_variance(solved.K, solved.B) + noise + data.own_noise
@@ -187,41 +188,39 @@ class _Objective:
         self._centred = data.X - 0.5  # halves the cancellation in the distances
         self._squares = self._centred**2
         self._A, self._B = np.empty((n, n), order="F"), np.empty((n, n), order="F")  # as LAPACK wants them
-        self._distance, *room = (np.empty((n, n)) for _ in range(5))
-        self._room = (room[0], room[1], room[2], room[3])
+        self._diagonal = diagonal_of(self._A)
+        self._distance, *self._room = np.empty((5, n, n))
 
     def __call__(self, theta: Array) -> tuple[float, Array]:
-        data, lengthscale, noise = self._data, np.exp(theta[:-1]), float(np.exp(theta[-1]))
+        data, scales = self._data, np.exp(theta)
+        lengthscale, noise = scales[:-1], float(scales[-1])
         gram, slope = self._kernel(self._distances(lengthscale), self._room)
-        targets, noises = pseudo_data(data.z, noise + data.own_noise, data.noise_inflation, data.target_shift)
-        half = self._inverted(gram, noises)
+        half = self._inverted(gram, (noise + data.own_noise) * data.noise_inflation)
         # the distances have served, and what is left of the kernel's steps
-        result = self._score(_Solved(gram, self._B, half, targets, self._distance), data, noise)
+        result = self._score(_Solved(gram, self._B, half, self._distance), data, noise)
         # dK/d log ell_k = h (x_k - x'_k)^2 / ell_k^2, summed against M without an n x n x d array
         G, centred = result.M, self._centred
         by_noise = result.noise_slope - noise * float(G.diagonal() @ data.noise_inflation)
         G *= slope
         spread = 2.0 * (G.sum(axis=1) @ self._squares - np.einsum("ik,ik->k", centred, G @ centred)) / lengthscale**2
-        prior, prior_gradient = log_prior(theta)
-        return result.value + prior, np.append(-spread, by_noise) + prior_gradient
+        prior, gradient = log_prior(theta)
+        gradient[:-1] -= spread
+        gradient[-1] += by_noise
+        return result.value + prior, gradient
 
     def _distances(self, lengthscale: Array) -> Array:
         """The squared scaled distances of the rows from each other (`n x n`)."""
-        scaled, product = self._centred / lengthscale, self._distance
-        np.matmul(scaled, scaled.copy().T, out=product)
+        scaled = self._centred / lengthscale
         lengths = np.einsum("ij,ij->i", scaled, scaled)
-        product *= -2.0
-        product += lengths[:, None]
-        product += lengths
-        return np.maximum(product, 0.0, out=product)
+        return apart(scaled, lengths, (-2.0 * scaled).T, lengths, out=self._distance)
 
     def _inverted(self, gram: Array, noises: Array) -> float:
         """Write B, and give log |A| / 2."""
         A = self._A
         A[...] = gram
-        diagonal_of(A)[:] = 1.0 + noises
+        np.add(1.0, noises, out=self._diagonal)
         lower = cholesky(A, overwrite=True)
-        half = float(np.log(lower.diagonal()).sum())
+        half = float(np.log(self._diagonal).sum())
         inverse_from(lower, out=self._B)
         return half
 
@@ -235,8 +234,8 @@ def log_prior(theta: Array) -> tuple[float, Array]:
     """Log density of the log-normal priors (on the length-scales and on sigma^2) and its gradient in theta."""
     mean, deviation, log_deviation = _priors(len(theta) - 1)
     standard = (theta - mean) / deviation
-    value = float(np.sum(-theta - log_deviation - 0.5 * math.log(2 * np.pi) - 0.5 * standard**2))
-    return value, -1.0 - standard / deviation
+    density = -theta - log_deviation - 0.5 * math.log(2 * np.pi) - 0.5 * standard**2
+    return float(density.sum()), -1.0 - standard / deviation
 
 
 @cache

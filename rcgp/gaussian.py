@@ -11,7 +11,7 @@ Notation
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Protocol, Self
@@ -31,8 +31,8 @@ BLOCK, LEAST_BLOCK = 32_768, 128
 on pages that are there: half the time at 200 rows. A multiple of 16 points, so that the blocks change the last bit at most."""
 
 
-Room = tuple[Array | None, Array | None, Array | None, Array | None]
-"""Where the steps of a kernel are written, each of the shape of its distances; None: to new arrays."""
+Room = Sequence[Array | None]
+"""Where the four steps of a kernel are written, each of the shape of its distances; None: to new arrays."""
 NEW_ROOM: Room = (None, None, None, None)
 
 
@@ -68,18 +68,24 @@ class Kernel(Protocol):
     def __call__(self, s: Array, room: Room = NEW_ROOM) -> tuple[Array, Array]: ...
 
 
+class KernelValues(Protocol):
+    """From the squared scaled distances to the value alone."""
+
+    def __call__(self, s: Array, room: Room = NEW_ROOM) -> Array: ...
+
+
 KERNELS: dict[str, Kernel] = {"rbf": _rbf, "matern52": _matern52}
 """Kernels by name."""
-VALUES: dict[str, Callable[[Array], Array]] = {
-    "rbf": lambda s: _rbf(s)[0],
-    "matern52": lambda s: _matern52_parts(s)[0],
+VALUES: dict[str, KernelValues] = {
+    "rbf": lambda s, room=NEW_ROOM: _rbf(s, room)[0],
+    "matern52": lambda s, room=NEW_ROOM: _matern52_parts(s, room)[0],
 }
 """The same without the slope, for those who only evaluate."""
 
 
 def squared_distance(left: Array, right: Array, lengthscale: Array) -> Array:
     """Squared scaled distances, shape `m x n`, of `left` (`m x d`) from `right` (`n x d`)."""
-    return _apart(left, lengthscale, *_scaled(right, lengthscale))
+    return apart(*_scaled(left, lengthscale), *_partners(right, lengthscale))
 
 
 def _scaled(points: Array, lengthscale: Array) -> tuple[Array, Array]:
@@ -88,12 +94,18 @@ def _scaled(points: Array, lengthscale: Array) -> tuple[Array, Array]:
     return scaled, np.einsum("ij,ij->i", scaled, scaled)
 
 
-def _apart(left: Array, lengthscale: Array, right: Array, right_lengths: Array) -> Array:
-    scaled, lengths = _scaled(left, lengthscale)
-    product = scaled @ right.T
-    product *= -2.0
+def _partners(points: Array, lengthscale: Array) -> tuple[Array, Array]:
+    """What distances from `points` (`m x d`) are made of: the scaled points times -2 (`d x m`), their squared lengths (`m`)."""
+    scaled, lengths = _scaled(points, lengthscale)
+    scaled *= -2.0  # exact, and once instead of once a pair
+    return scaled.T, lengths
+
+
+def apart(scaled: Array, lengths: Array, partners: Array, partner_lengths: Array, out: Array | None = None) -> Array:
+    """Squared distances (`m x n`) of scaled points and their squared lengths (`m x d`, `m`) from their partners."""
+    product = np.matmul(scaled, partners, out=out)
     product += lengths[:, None]
-    product += right_lengths
+    product += partner_lengths
     return np.maximum(product, 0.0, out=product)
 
 
@@ -120,7 +132,9 @@ def inverse_from(factor: Array, out: Array | None = None) -> Array:
 
 def diagonal_of(matrix: Array) -> Array:
     """The diagonal of `matrix` (`n x n`), to be written to."""
-    return np.einsum("ii->i", matrix)
+    diagonal = matrix.diagonal()
+    diagonal.setflags(write=True)
+    return diagonal
 
 
 Factorised = tuple[Array, Array]
@@ -217,11 +231,11 @@ class GaussianPosterior:
 
     @cached_property
     def _rows(self) -> tuple[Array, Array]:
-        return _scaled(self.X, self.lengthscale)
+        return _partners(self.X, self.lengthscale)
 
     def _distance(self, points: Array) -> Array:
         """Squared scaled distances (`m x n`) of `points` (`m x d`) from the rows."""
-        return _apart(points, self.lengthscale, *self._rows)
+        return apart(*_scaled(points, self.lengthscale), *self._rows)
 
     def _kernel(self, points: Array) -> Array:
         return VALUES[self.kernel](self._distance(points))
@@ -230,11 +244,15 @@ class GaussianPosterior:
         """Mean and variance of the latent objective, both of shape `m`, at `points` (`m x d`)."""
         mean, variance = np.empty(len(points)), np.empty(len(points))
         step = max(LEAST_BLOCK, BLOCK // max(1, len(self.X)) // 16 * 16)
+        sheets = np.empty((5, min(step, len(points)), len(self.X)))
         for start in range(0, len(points), step):
             block = slice(start, start + step)
-            k = self._kernel(points[block])
+            distance, *room = sheets[:, : len(points[block])]
+            apart(*_scaled(points[block], self.lengthscale), *self._rows, out=distance)
+            k = VALUES[self.kernel](distance, room)
             mean[block] = k @ self.alpha
-            variance[block] = 1.0 - np.einsum("ij,ij->i", k @ self.inverse, k)
+            solved = np.matmul(k, self.inverse, out=distance)  # the distances have served
+            variance[block] = 1.0 - np.einsum("ij,ij->i", solved, k)
         return mean, self.covariance_scale * np.maximum(variance, 1e-12)
 
     def differentiable(self, points: Array) -> Marginals:
