@@ -246,7 +246,7 @@ def _spread_best(candidates: Array, values: Array, count: int) -> Array:
     ranked = candidates[np.argsort(-values, kind="stable")[:200]]
     apart, distance, chosen = 0.05 * np.sqrt(candidates.shape[1]), np.full(len(ranked), np.inf), [0]
     while len(chosen) < count:
-        distance = np.minimum(distance, np.linalg.norm(ranked - ranked[chosen[-1]], axis=1))
+        distance = np.minimum(distance, np.sqrt(((ranked - ranked[chosen[-1]]) ** 2).sum(axis=1)))
         later = np.flatnonzero(distance[chosen[-1] + 1 :] > apart)
         if not len(later):
             break

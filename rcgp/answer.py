@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import logsumexp, ndtr
 
 from rcgp.acquisition import taken
-from rcgp.gaussian import KERNELS, Array, GaussianPosterior, Mask, Rows, cholesky, squared_distance
+from rcgp.gaussian import VALUES, Array, GaussianPosterior, Mask, Rows, cholesky, diagonal_of, squared_distance
 from rcgp.lies.score import SHARE_PRIOR, log_lie, log_student
 
 SAME_PLACE = 0.9
@@ -175,10 +175,10 @@ class Answer:
     def _joint(self, points: Array) -> tuple[Array, Array]:
         """Mean (`m`) and a root of the covariance (`m x m`) of the objective at `points` (`m x d`)."""
         own = self.posterior
-        k, _ = KERNELS[own.kernel](squared_distance(points, own.X, own.lengthscale))
-        prior, _ = KERNELS[own.kernel](squared_distance(points, points, own.lengthscale))
+        k = VALUES[own.kernel](squared_distance(points, own.X, own.lengthscale))
+        prior = VALUES[own.kernel](squared_distance(points, points, own.lengthscale))
         covariance = own.covariance_scale * (prior - k @ own.inverse @ k.T)
-        covariance[np.diag_indices(len(points))] += JITTER
+        diagonal_of(covariance)[:] += JITTER
         return k @ own.alpha, cholesky(covariance)
 
     def to_confirm(self, candidates: int, pending: Array) -> int | None:
@@ -230,7 +230,7 @@ class Answer:
 
     def _is_known(self, point: Array, best: int) -> bool:
         """Whether `point` (`d`) is at the place of the `best` row, and known to half of the noise."""
-        k, _ = KERNELS[self.posterior.kernel](squared_distance(point[None], self.X[[best]], self.posterior.lengthscale))
+        k = VALUES[self.posterior.kernel](squared_distance(point[None], self.X[[best]], self.posterior.lengthscale))
         _, variance = self.posterior.mean_and_variance(point[None])
         return bool(k[0, 0] >= SAME_PLACE and variance[0] <= 0.25 * self.posterior.noise)
 
@@ -303,7 +303,7 @@ class Answer:
 
     def _correlation(self, rows: Rows, with_rows: Rows) -> Array:
         distance = squared_distance(self.X[rows], self.X[with_rows], self.posterior.lengthscale)
-        return KERNELS[self.posterior.kernel](distance)[0]
+        return VALUES[self.posterior.kernel](distance)
 
 
 def _mean_of(z: Array, rows: Mask) -> Array:

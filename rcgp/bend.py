@@ -22,6 +22,7 @@ from rcgp.fit import Data, Hyperparameters, fit, marginal_likelihood
 from rcgp.gaussian import Array, Mask, Rows
 from rcgp.lies.agreement import FAR_OUT_BELOW, most_lies
 from rcgp.lies.challenge import NOWHERE
+from rcgp.lies.proportion import one_of_each_place
 from rcgp.random_failures import probability_of_region
 from rcgp.state import Scaling
 
@@ -30,9 +31,6 @@ KNEE, FAR = 2.0, 10.0
 
 SETTLING, FEWEST = 16, 6
 """So many places, or all initial ones, have the quartile that counts; fewer reports than the second say nothing of it."""
-
-PLACE = 0.05
-"""The side of the cubes that count as one place each."""
 
 LIKELY = 0.8
 """How probable it must be that what is far below has a region."""
@@ -64,7 +62,7 @@ class Bend:
         if said.sum() < FEWEST or not (said & trusted).any():
             return cls()
         X, y, trusted, best = X[said], y[said], trusted[said], float(np.max(y[said & trusted]))
-        usual = y[_one_of_each_place(X)]
+        usual = y[one_of_each_place(X)]
         scale = best - float(np.quantile(usual[usual <= best][: max(initial, SETTLING)], 0.75))
         bend = cls._below(best, scale)
         if scale <= 0.0 or not bend._far(y).any():
@@ -92,7 +90,7 @@ class Bend:
 
     def _explains(self, X: Array, y: Array, likely: float, kernel: str) -> bool:
         """Whether what is far below of reports `y` (`n`) from `X` (`n x d`) probably has a region, and bending gains enough."""
-        far, places = self._far(y), _one_of_each_place(X)
+        far, places = self._far(y), one_of_each_place(X)
         if not far.any() or probability_of_region(X, ~far, kernel) < likely:
             return False
         return self._gain(X[places], y[places], kernel) >= GAIN
@@ -141,14 +139,9 @@ def _spread(rows: Mask) -> Rows:
     return chosen[np.linspace(0, len(chosen) - 1, min(len(chosen), ROWS)).astype(np.intp)]
 
 
-def _one_of_each_place(X: Array) -> Rows:
-    """The first row of every place of `X` (`n x d`), in order: what a settled search resolves in one place does not count."""
-    return np.sort(np.unique(np.floor(X / PLACE), axis=0, return_index=True)[1])
-
-
 def _too_many(X: Array, lies: int) -> bool:
     """Whether reports from `X` (`n x d`) come from too many places, or are too many, for so many lies."""
-    return len(X) > FAR_OUT_BELOW * lies or len(np.unique(np.floor(X / PLACE), axis=0)) > lies
+    return len(X) > FAR_OUT_BELOW * lies or len(one_of_each_place(X)) > lies
 
 
 def _fitted(X: Array, y: Array, kernel: str) -> tuple[float, float]:

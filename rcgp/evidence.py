@@ -93,12 +93,19 @@ class Evidence:
         return cls(np.array(data["error"], dtype=float), *whole)
 
 
+def all_differ(y: Array) -> bool:
+    """Whether no two of the values `y` (`n`) are equal: most have nothing else to be asked about that."""
+    return len(set(y.tolist())) == len(y)
+
+
 def resolution(y: Array) -> float:
     """The step that values `y` (`n`) seem to be rounded to: the least between two of them, if many are equal; else 0.
 
     Reports from one place that are equal by rounding would prove that there is no noise, and those a step away would be lies. One
     value that is reported again and again is no rounding.
     """
+    if all_differ(y):
+        return 0.0
     values, times = np.unique(y[np.isfinite(y)], return_counts=True)
     others = np.delete(times, np.argmax(times)) if len(times) else times
     if not len(others) or len(others) > (1.0 - EQUAL) * others.sum():

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from scipy.special import betaln, expit, logsumexp, ndtr
 
-from rcgp.gaussian import KERNELS, Array, Mask, cholesky, inverse_from, squared_distance
+from rcgp.gaussian import VALUES, Array, Mask, cholesky, diagonal_of, inverse_from, squared_distance
 from rcgp.state import Scaling
 
 SMOOTH, SINGLE, ABSENT = (0.25, 0.5, 1.0), 0.3, 50.0
@@ -49,9 +49,9 @@ def _processes(dim: int) -> list[Array]:
 
 def _by_others(X: Array, z: Array, lengthscale: Array, kernel: str, even: float) -> Array:
     """The probability (`n`) that a trial is useful, by the labels `z` (`n`, standardised) of the others."""
-    gram, _ = KERNELS[kernel](squared_distance(X, X, lengthscale))
+    gram = VALUES[kernel](squared_distance(X, X, lengthscale))
     gram *= 1.0 - SHARE_OF_NOISE
-    gram[np.diag_indices(len(z))] = 1.0
+    diagonal_of(gram)[:] = 1.0
     inverse = inverse_from(cholesky(gram))
     diagonal = inverse.diagonal()
     p: Array = ndtr((z - inverse @ z / diagonal - even) * np.sqrt(diagonal))

@@ -26,10 +26,11 @@ class Scaling:
     def of(cls, y: Array) -> Self:
         """Plain standardising by mean and standard deviation of `y` (`n`, finite); 1 where there is no spread."""
         unit = float(np.max(np.abs(y), initial=0.0)) or 1.0
-        relative = y / unit
-        spread = float(np.std(relative, ddof=1)) if len(y) > 1 else 0.0
+        relative, n = y / unit, len(y)
+        location = float(relative.sum()) / max(n, 1)
+        spread = math.sqrt(float(((relative - location) ** 2).sum()) / max(n - 1, 1))
         # below rounding error of the mean there is no spread to speak of
-        return cls(unit, float(np.mean(relative)) if len(y) else 0.0, spread if spread > 1e-14 else 1.0)
+        return cls(unit, location, spread if spread > 1e-14 else 1.0)
 
     @property
     def deviation(self) -> float:

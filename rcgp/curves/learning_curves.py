@@ -55,17 +55,15 @@ class Curves:
     def __init__(self, surrogate: Surrogate | None) -> None:
         self._model = None if surrogate is None else RiseModel(surrogate)
         self._rows: list[Curve] = []
+        self.plain = True
+        """Whether no trial has told more than its end."""
         self._committed: Completed | None = None
         self._seen: Completed | None = None
-
-    @property
-    def plain(self) -> bool:
-        """Whether no trial has told more than its end."""
-        return all(curve.is_whole for curve in self._rows)
 
     def append(self, y: float, resource: float, before: Sequence[tuple[float, float]]) -> None:
         """One more trial, which stands at `y` at that share of the budget."""
         self._rows.append(Curve.of([*before, (resource, y)]))
+        self.plain &= self._rows[-1].is_whole
 
     def look(self, X: Array, y: Array, evidence: Evidence) -> tuple[Array, Evidence]:
         """Where every trial ends (`n`), and its evidence with the errors of that."""
@@ -131,6 +129,7 @@ class Curves:
     def load_state_dict(self, state: Mapping[str, Any] | None, y: Array) -> None:
         """Become what `state_dict` described; without it all trials ran in full, and reported `y` (`n`)."""
         self._committed = self._seen = None
+        self.plain = state is None  # as `state_dict` writes it
         if state is None:
             self._rows = [Curve((1.0,), (value,)) for value in y.tolist()]
             return

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rcgp.fit import Hyperparameters
-from rcgp.gaussian import KERNELS, Array, Mask, Rows, squared_distance
+from rcgp.gaussian import VALUES, Array, Mask, Rows, squared_distance
 
 FAR_OUT_BELOW, FAR_OUT_ABOVE = 3, 2
 """So many times the budget must agree before values out of the believable range are believed: who drops a lie asks at the same
@@ -89,7 +89,7 @@ class Agreement:
     def _tolerance(self, left: Rows, right: Rows) -> tuple[Array, Array]:
         """Correlation of every pair of rows, and how far apart their reports may be, both `m x n`."""
         distance = squared_distance(self.X[left], self.X[right], self.hyper.lengthscale)
-        near, _ = KERNELS[self.kernel](distance)
+        near = VALUES[self.kernel](distance)
         own = self.own_noise[left][:, None] + self.own_noise[right]
         return near, self.width * np.sqrt(2.0 * (1.0 - near) + 2.0 * self.hyper.noise + own)
 

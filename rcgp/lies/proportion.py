@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rcgp.gaussian import Array, Mask
+from rcgp.gaussian import Array, Mask, Rows
 from rcgp.lies.believable import believable
 from rcgp.lies.challenge import NOWHERE
 from rcgp.random_failures import probability_of_region
@@ -32,8 +32,7 @@ def _far_below(X: Array, y: Array, gap: float) -> Mask:
     A place counts once, however often it was asked, because a search settles where values hardly differ.
     """
     rows = np.flatnonzero(np.isfinite(y))
-    _, first = np.unique(np.floor(X[rows] / PLACE), axis=0, return_index=True)
-    places = rows[first]
+    places = rows[one_of_each_place(X[rows])]
     if len(places) < FEWEST_PLACES:
         return np.zeros(len(y), dtype=bool)
     said = y[places]
@@ -42,3 +41,10 @@ def _far_below(X: Array, y: Array, gap: float) -> Mask:
         reach = gap * max(1.0, 20.0 / len(places)) ** 3 * (np.max(believed) - np.min(believed))
         far: Mask = np.isfinite(y) & (y < np.min(believed) - reach)
     return far
+
+
+def one_of_each_place(X: Array) -> Rows:
+    """The first row of every place of `X` (`n x d`), in order: what a settled search resolves in one place does not count."""
+    cubes, width = (np.floor(X / PLACE) + 0.0).tobytes(), X.itemsize * X.shape[1]
+    first = {cubes[start : start + width]: start // width for start in reversed(range(0, len(cubes), width))}
+    return np.array(sorted(first.values()), dtype=np.intp)

@@ -25,6 +25,7 @@ from typing import Self
 import numpy as np
 from scipy.special import expit, logit, xlog1py, xlogy
 
+from rcgp.evidence import all_differ
 from rcgp.gaussian import Array, Mask, Rows
 from rcgp.lies.score import SHARE_PRIOR, log_lie, log_student, log_sum_exp
 
@@ -89,8 +90,10 @@ def _mean_share(log_density: Array) -> float:
 
 def repeated_values(X: Array, y: Array) -> Rows:
     """Which value (`n`, numbered) each row shares, to the last digit, with a row from another place; -1 for one of its own."""
-    values, value, times = np.unique(y, return_inverse=True, return_counts=True)
     found = np.full(len(y), -1)
+    if all_differ(y):
+        return found
+    values, value, times = np.unique(y, return_inverse=True, return_counts=True)
     for repeated in np.flatnonzero((times > 1) & np.isfinite(values)).tolist():
         rows = np.flatnonzero(value == repeated)
         if (X[rows] != X[rows[0]]).any():

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.special import betaln, gammaln
 
 from rcgp.fit import Data, Hyperparameters, fit, log_prior, marginal_likelihood
-from rcgp.gaussian import KERNELS, Array, Mask, cholesky, inverse_from, squared_distance
+from rcgp.gaussian import VALUES, Array, Mask, cholesky, diagonal_of, inverse_from, squared_distance
 
 SHORTER = (1.0, 0.5, 0.25)
 """Length-scales that p averages over, as shares of the fitted ones."""
@@ -206,11 +206,13 @@ class _Models:
         """The models of these honest rows (`n`, boolean) around `hyper`."""
         X, z = reports.X, reports.z
         A, log_priors = np.empty((len(SHORTER), len(z), len(z))), np.empty(len(SHORTER))
+        distance = squared_distance(X, X, hyper.lengthscale)
         for m, share in enumerate(SHORTER):
-            shorter = replace(hyper, lengthscale=share * hyper.lengthscale)
-            A[m], _ = KERNELS[kernel](squared_distance(X, X, shorter.lengthscale))
-            A[m][np.diag_indices(len(z))] = 1.0 + hyper.noise + reports.own_noise
-            log_priors[m], _ = log_prior(shorter.theta)
+            A[m] = VALUES[kernel](
+                distance / share**2
+            )  # exactly what the shorter ones give: the shares are powers of two
+            diagonal_of(A[m])[:] = 1.0 + hyper.noise + reports.own_noise
+            log_priors[m], _ = log_prior(replace(hyper, lengthscale=share * hyper.lengthscale).theta)
         return cls(A, z, honest, log_priors)
 
     def score(self) -> float:
