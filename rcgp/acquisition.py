@@ -258,8 +258,14 @@ def taken(points: Array, forbidden: Array | None) -> Mask:
     """Which `points` (`m x d`) equal a forbidden one, as booleans of shape `m`."""
     if forbidden is None:
         return np.zeros(len(points), dtype=bool)
-    taken = {row.tobytes() for row in np.ascontiguousarray(forbidden) + 0.0}
-    return np.array([row.tobytes() in taken for row in np.ascontiguousarray(points) + 0.0], dtype=bool)
+    taken = set(as_bytes(forbidden))
+    return np.array([row in taken for row in as_bytes(points)], dtype=bool)
+
+
+def as_bytes(points: Array) -> list[bytes]:
+    """Every row of `points` (`m x d`) as bytes, which are equal where the rows are: -0.0 is 0.0."""
+    together, width = (points + 0.0).tobytes(), points.itemsize * points.shape[1]
+    return [together[start : start + width] for start in range(0, len(together), width)]
 
 
 def _crowded(points: Array, pending: Array | None) -> Mask:

@@ -57,6 +57,7 @@ class Learner:
         self._curves = Curves(None if surrogate is None else surrogate.surrogate)
         self._committed: SurrogateState | None = None
         self._seen: SurrogateState | None = None
+        self._answered: tuple[SurrogateState, Answer] | None = None
         self._committed_bend = self._bend = Bend()  # of the values behind the committed state, and behind the seen one
         self.failures = 0
 
@@ -247,9 +248,13 @@ class Learner:
         state = self._look()
         if state is None:
             return None
-        # a believed lie is alone with its claim: no more counts than the other rows could support (two deviations)
-        without, deviation = self._expected(state)
-        posterior = self._posterior_of(state)
+        if self._answered is None or self._answered[0] is not state:  # which every row and ruling replaces
+            self._answered = state, self._answer_by(state)
+        return self._answered[1]
+
+    def _answer_by(self, state: SurrogateState) -> Answer:
+        """A believed lie is alone with its claim: no more counts than the other rows could support (two deviations)."""
+        (without, deviation), posterior = self._expected(state), self._posterior_of(state)
         out = self._claims.added_to(self._evidence).condemned
         z = state.scaling.to_scaled(np.where(out, np.nan, self._ends))
         rows = posterior.X if state.kept.all() else self._X  # the same, where it knows their correlations

@@ -19,7 +19,7 @@ from typing import Self
 
 import numpy as np
 
-from rcgp.acquisition import taken
+from rcgp.acquisition import as_bytes, taken
 from rcgp.evidence import Evidence
 from rcgp.gaussian import Array, Mask, Rows
 from rcgp.state import SurrogateState
@@ -213,7 +213,8 @@ def _confirmed(y: Array, far: Mask, places: Rows, ends: tuple[float, float], nee
 
 def _places(X: Array) -> Rows:
     """The number of its place of every row (`n`): equal rows of `X` share one."""
-    return np.unique(X + 0.0, axis=0, return_inverse=True)[1].reshape(-1)
+    numbers: dict[bytes, int] = {}
+    return np.array([numbers.setdefault(row, len(numbers)) for row in as_bytes(X)], dtype=np.intp)
 
 
 def _count(mask: Mask, places: Rows) -> Rows:

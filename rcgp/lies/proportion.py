@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rcgp.acquisition import as_bytes
 from rcgp.gaussian import Array, Mask, Rows
 from rcgp.lies.believable import believable
 from rcgp.lies.challenge import NOWHERE
@@ -45,6 +46,7 @@ def _far_below(X: Array, y: Array, gap: float) -> Mask:
 
 def one_of_each_place(X: Array) -> Rows:
     """The first row of every place of `X` (`n x d`), in order: what a settled search resolves in one place does not count."""
-    cubes, width = (np.floor(X / PLACE) + 0.0).tobytes(), X.itemsize * X.shape[1]
-    first = {cubes[start : start + width]: start // width for start in reversed(range(0, len(cubes), width))}
-    return np.array(sorted(first.values()), dtype=np.intp)
+    first: dict[bytes, int] = {}
+    for row, cube in enumerate(as_bytes(np.floor(X / PLACE))):
+        first.setdefault(cube, row)
+    return np.array(list(first.values()), dtype=np.intp)
