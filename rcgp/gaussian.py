@@ -23,8 +23,8 @@ from scipy.linalg import lapack
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Rows = NDArray[np.intp]
-REMEMBERED_ROWS, GROWTH = 500, 64
-"""Up to so many rows the last two factorisations are kept; of more the first rows', and up to so many are added."""
+MANY_ROWS, GROWTH = 500, 64
+"""Of more rows than that the factorisation of the first is kept, and up to so many are added to it."""
 
 BLOCK, LEAST_BLOCK = 32_768, 128
 """Points are evaluated so many kernel values at a time (but not fewer points than that), which stay in the processor's cache and
@@ -143,7 +143,19 @@ Factorised = tuple[Array, Array]
 
 @lru_cache(maxsize=2)
 def _factorised(kernel: str, lengthscale: bytes, X: bytes, noises: bytes) -> Factorised:
-    """K and B of rows given as bytes. The anchor of a suggestion and its posterior are the same while nobody is suspected."""
+    """K and B of rows given as bytes; the last two are kept, 16 MB each at a thousand rows.
+
+    The anchor of a suggestion is that of the next one's first look, and its posterior while nobody is half trusted; between them
+    comes a second opinion.
+    """
+    variances = np.frombuffer(noises)
+    if len(variances) <= MANY_ROWS:
+        return _at_once(kernel, lengthscale, X, noises)
+    rows = np.frombuffer(X).reshape(len(variances), -1)
+    return _from_the_first(kernel, np.frombuffer(lengthscale), rows, variances)
+
+
+def _at_once(kernel: str, lengthscale: bytes, X: bytes, noises: bytes) -> Factorised:
     scales, variances = np.frombuffer(lengthscale), np.frombuffer(noises)
     rows = np.frombuffer(X).reshape(len(variances), -1)
     gram = VALUES[kernel](squared_distance(rows, rows, scales))
@@ -152,11 +164,11 @@ def _factorised(kernel: str, lengthscale: bytes, X: bytes, noises: bytes) -> Fac
     return gram, inverse_from(cholesky(noisy))
 
 
-_first_factorised = lru_cache(maxsize=3)(_factorised.__wrapped__)
+_first_factorised = lru_cache(maxsize=3)(_at_once)
 """Of the first of many rows: for the anchor, its second opinion and the posterior. 24 MB each at a thousand rows."""
 
 
-def _many_factorised(kernel: str, lengthscale: Array, X: Array, noises: Array) -> Factorised:
+def _from_the_first(kernel: str, lengthscale: Array, X: Array, noises: Array) -> Factorised:
     """K and B of many rows: of the first of them once for as long as they stay, the others are added by the block form.
 
     First are those of the least noise, a multiple of `GROWTH`: while no fit is due they are the same from one suggestion to the
@@ -165,6 +177,8 @@ def _many_factorised(kernel: str, lengthscale: Array, X: Array, noises: Array) -
     ordinary = noises == noises.min()
     order = np.concatenate([np.flatnonzero(ordinary), np.flatnonzero(~ordinary)])
     count = (int(ordinary.sum()) - 1) // GROWTH * GROWTH  # LAPACK takes no empty matrix: one is left
+    if not count:
+        return _at_once(kernel, lengthscale.tobytes(), X.tobytes(), noises.tobytes())
     first, rest = order[:count], order[count:]
     known = _first_factorised(kernel, lengthscale.tobytes(), X[first].tobytes(), noises[first].tobytes())
     cross = VALUES[kernel](squared_distance(X[first], X[rest], lengthscale))
@@ -183,7 +197,8 @@ def _grown(inverse: Array, cross: Array, corner: Array) -> Array:
     solved = inverse @ cross
     schur = inverse_from(cholesky(corner - cross.T @ solved))
     pulled = -solved @ schur
-    return _joined(inverse - pulled @ solved.T, pulled, schur)
+    first = pulled @ solved.T
+    return _joined(np.subtract(inverse, first, out=first), pulled, schur)
 
 
 def _joined(first: Array, cross: Array, corner: Array) -> Array:
@@ -214,10 +229,7 @@ class GaussianPosterior:
         """The posterior given `targets` (`n`) at `X` (`n x d`) with noise variances `noises` (`n`)."""
         if not len(X):  # the prior, which LAPACK would not take
             return cls(X, lengthscale, kernel, noise, np.empty((0, 0)), np.empty(0))
-        if len(X) > REMEMBERED_ROWS:
-            gram, inverse = _many_factorised(kernel, lengthscale, X, noises)
-        else:
-            gram, inverse = _factorised(kernel, lengthscale.tobytes(), X.tobytes(), noises.tobytes())
+        gram, inverse = _factorised(kernel, lengthscale.tobytes(), X.tobytes(), noises.tobytes())
         return cls(X, lengthscale, kernel, noise, inverse, inverse @ targets, gram=gram)
 
     def mean(self, points: Array) -> Array:

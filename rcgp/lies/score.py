@@ -257,7 +257,7 @@ class _Models:
             w, scale = np.einsum("mij,mj->mi", self.B, self.A[:, :, i]), 1.0 / variance[:, i]
             w[:, i] = -1.0
             self.log_p = self.log_p + gauss
-        self.B += np.einsum("m,mi,mj->mij", scale, w, w)
+        self.B += (scale[:, None] * w)[:, :, None] * w[:, None, :]
         pulled, step = np.einsum("mij,mj->mi", self.A, w), scale * (w @ self.z)
         self.alpha = self.alpha + step[:, None] * w
         self.mean = self.mean + step[:, None] * pulled

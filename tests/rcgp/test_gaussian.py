@@ -46,16 +46,17 @@ def test_a_matrix_without_a_root_is_refused_with_its_size() -> None:
         cholesky(np.array([[1.0, 2.0], [2.0, 1.0]]))
 
 
-@pytest.mark.parametrize(("n", "suspects"), [(150, 0), (150, 3), (128, 0), (131, 3)])
+@pytest.mark.parametrize(("n", "suspects"), [(150, 0), (150, 3), (128, 0), (131, 3), (150, 150)])
 def test_many_rows_are_those_of_one_factorisation(n: int, suspects: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first rows' and the others added by the block form: the same posterior, whoever is suspected."""
-    monkeypatch.setattr(gaussian, "REMEMBERED_ROWS", 100)
+    monkeypatch.setattr(gaussian, "MANY_ROWS", 100)
     rng = np.random.default_rng(suspects)
     X, targets, noises = rng.random((n, 3)), rng.standard_normal(n), np.full(n, 0.01)
-    noises[rng.permutation(n)[:suspects]] = [1.0, 1e3, 1e60][:suspects]
+    noises[rng.permutation(n)[:suspects]] = np.append([1.0, 1e3, 1e60], 0.01 + rng.random(n))[:suspects]
     points, lengthscale = rng.random((20, 3)), np.full(3, 0.6)
     grown = GaussianPosterior.condition(X, targets, noises, lengthscale, "matern52", 0.01)
-    monkeypatch.setattr(gaussian, "REMEMBERED_ROWS", 500)
+    monkeypatch.setattr(gaussian, "MANY_ROWS", 500)
+    gaussian._factorised.cache_clear()
     whole = GaussianPosterior.condition(X, targets, noises, lengthscale, "matern52", 0.01)
     np.testing.assert_allclose(grown.gram, whole.gram, atol=1e-12)
     for mine, expected in zip(grown.mean_and_variance(points), whole.mean_and_variance(points), strict=True):
@@ -63,9 +64,21 @@ def test_many_rows_are_those_of_one_factorisation(n: int, suspects: int, monkeyp
 
 
 def test_one_more_row_does_not_factorise_the_others_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gaussian, "REMEMBERED_ROWS", 100)
+    monkeypatch.setattr(gaussian, "MANY_ROWS", 100)
     X, factorised = np.random.default_rng(5).random((160, 2)), list[int]()
     monkeypatch.setattr(gaussian, "cholesky", lambda A, root=cholesky: (factorised.append(len(A)), root(A))[1])
     for n in (140, 141, 142):
         GaussianPosterior.condition(X[:n], X[:n, 0], np.full(n, 0.01), np.ones(2), "matern52", 0.01)
     assert factorised == [128, 12, 13, 14]
+
+
+@pytest.mark.parametrize("n", [40, 140])
+def test_the_same_rows_are_factorised_once(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The anchor and the posterior of a suggestion, with a second opinion of other length-scales between them."""
+    monkeypatch.setattr(gaussian, "MANY_ROWS", 100)
+    X = np.random.default_rng(6).random((n, 2))
+    one, _, same = (
+        GaussianPosterior.condition(X, X[:, 0], np.full(n, 0.01), np.full(2, scale), "matern52", 0.01)
+        for scale in (1.0, 0.5, 1.0)
+    )
+    assert one.inverse is same.inverse
