@@ -13,10 +13,11 @@ from rcgp.evidence import Evidence
 from rcgp.fit import Data, Hyperparameters, marginal_likelihood
 from rcgp.fixed_center import RobustSurrogate, Told
 from rcgp.gaussian import Array, Mask, Rows
-from rcgp.lies.agreement import Agreement, are_most, is_crowd, most_lies, within_budget
+from rcgp.lies.agreement import Agreement, are_most, is_crowd, most_lies, most_lies_after, within_budget
 from rcgp.lies.anchor import expectations, overconfidence
 from rcgp.lies.believable import believable
 from rcgp.lies.challenge import challenged, is_due
+from rcgp.lies.insistence import insisting
 from rcgp.lies.proportion import out_of_proportion
 from rcgp.lies.reconsider import FEWEST, simplest_explanation
 from rcgp.lies.reporters import REPEATED_PROOF, Records, inflation, likelier_a_lie, repeated_values
@@ -29,10 +30,6 @@ from rcgp.weights import SUSPECT_WEIGHT, PlateauIMQ
 
 MANY_AT_ONCE = 16
 """More first rows than this are explained as a whole: among many, a lie hides behind the scale that it sets itself."""
-
-REACHES = (2.0, 4.0, 8.0, 16.0)
-"""In half-widths of the shortest interval that holds half of the values: how far from its middle those reach that the search for
-an explanation takes for honest at first."""
 
 LONGEST = 0.25
 """In units of sqrt(d): the longest length-scale of the second opinion. A handful of rows may look flat along a coordinate, and a
@@ -136,13 +133,19 @@ class AdaptiveSurrogate(RobustSurrogate):
         for honest in honest_by_rivals(state, agreement, told.vouched, self.budget):
             yield Rival.of(honest, agreement)
 
+    def insisting(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Mask:
+        """Which suspects (`n`, boolean) say nothing new by saying it again: see `rcgp.lies.insistence`."""
+        if self.recipe == "paper":
+            return super().insisting(X, y, state, evidence)
+        return insisting(X, state.scaling.to_scaled(y), state, self.kernel, self.budget)
+
     def _told_at_once(self, X: Array, y: Array, evidence: Evidence) -> SurrogateState:
         """The first state of many rows: who lies is what explains them best, and a row that lies has no plateau."""
         n, rows = len(y), np.flatnonzero(believable(y, self.gap) | evidence.vouched)
         most = (len(rows) - 1) // 2 if self.budget is None else self.budget
         told = Told.of(X, y, Scaling.of(y[rows]), evidence)
         reports = Reports(X[rows], told.z[rows], told.own_noise[rows], told.vouched[rows])
-        explanation = explain(reports, REACHES, most, self.kernel)
+        explanation = explain(reports, most, self.kernel)
         trusted = mask_of(rows[explanation.honest], n)
         scaling = Scaling.of(y[trusted])
         told = Told.of(X, y, scaling, evidence)
@@ -186,11 +189,8 @@ class AdaptiveSurrogate(RobustSurrogate):
             return most_lies(len(y), self.budget)
         z = previous.scaling.to_scaled(y[: previous.n])
         low, high = self._believable_range(z[previous.trusted])
-        before = ~previous.trusted & (z >= low) & (z <= high) & ~free[: previous.n]
-        found, usual, new = int(before.sum()), most_lies(len(y), None), len(y) - previous.n
-        # more than usual were found among many told at once, or by challenges: as large a share of what follows, and luck
-        more = min(found + math.ceil(found / previous.n * new) + usual, len(y) // 3)
-        return usual if found <= usual else more
+        found = int((~previous.trusted & (z >= low) & (z <= high) & ~free[: previous.n]).sum())
+        return most_lies_after(found, previous.n, len(y))
 
     def _first_look(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Mask:
         """Which rows (`n`, boolean) are trusted at first: the old ones as before, new ones by the old model's prediction."""

@@ -115,7 +115,7 @@ class Optimizer(Learner):
     def _further(self, shortlist: Array, state: SurrogateState, busy: Array) -> Array:
         """One more point (`d`) of a batch beside the `busy` ones (`m x d`), from its shortlist (`s x d`)."""
         posterior = self._posterior_of(state)
-        worth = self._worth(posterior.with_pending(busy), state)
+        worth = self._worth(self._expecting(posterior, state, busy), state)
         return self._maximizer.lighter.best_of(
             Looked.at(shortlist, worth),
             worth,
@@ -165,11 +165,17 @@ class Optimizer(Learner):
         self, posterior: GaussianPosterior, state: SurrogateState, waiting: Array, multiplier: float | None = None
     ) -> tuple[Array, Looked]:
         """The best point to try (`d`) by that posterior, and at what was looked for it."""
-        worth = self._worth(posterior.with_pending(waiting), state, multiplier)
+        worth = self._worth(self._expecting(posterior, state, waiting), state, multiplier)
         looked = self._maximizer.look(worth, np.random.default_rng([self.seed, 2, self.n, len(waiting)]))
         forbidden = self._forbidden(posterior.kernel, waiting)
         point = self._maximizer.best_of(looked, worth, self._project, self._neighbours, forbidden, waiting)
         return point, looked
+
+    def _expecting(self, posterior: GaussianPosterior, state: SurrogateState, waiting: Array) -> GaussianPosterior:
+        """What is known when those who are `waiting` (`m x d`) have reported; so much is known where suspects insist."""
+        assert self._surrogate is not None
+        insisting = self._surrogate.insisting(self._X, self._ends, state, self._known)
+        return posterior.with_pending(np.concatenate([waiting, self._X[: state.n][insisting]]))
 
     def _worth(
         self, posterior: GaussianPosterior, state: SurrogateState, multiplier: float | None = None

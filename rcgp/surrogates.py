@@ -56,6 +56,10 @@ class Surrogate:
         """Other explanations of the rows than `state`, its own, that a trial might confirm."""
         return iter(())
 
+    def insisting(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Mask:
+        """Which suspects (`n`, boolean) say nothing new by saying it again."""
+        return np.zeros(state.n, dtype=bool)
+
     def fit_is_due(self, n: int, previous: SurrogateState | None) -> bool:
         if previous is None or n <= self.eager:
             return True

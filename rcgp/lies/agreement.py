@@ -26,6 +26,15 @@ def most_lies(n: int, budget: int | None) -> int:
     return budget if budget is not None else 1 + math.floor(n ** (1 / 3) + 1e-9)
 
 
+def most_lies_after(found: int, known: int, n: int) -> int:
+    """How many of `n` rows may be plausible lies, where so many of the first `known` were `found` to be.
+
+    More than usual are found among many told at once, or by challenges: as large a share of what follows, and luck.
+    """
+    usual = most_lies(n, None)
+    return usual if found <= usual else min(found + math.ceil(found / known * (n - known)) + usual, n // 3)
+
+
 def is_crowd(suspects: int, n: int, budget: int | None) -> bool:
     """Whether so many suspects among `n` rows are many more than could be lies as a rule."""
     return suspects > CROWD * most_lies(n, budget)

@@ -26,7 +26,7 @@ FEWEST_LIES = 2
 on clean Branin, and twice the regret); what it makes of the others is the question of `rcgp.lies.reconsider`."""
 
 REACHES = (2.0, 8.0)
-"""Where challengers come from, beside the rows believed so far: from the rows in the middle, as in `rcgp.adaptive.REACHES`."""
+"""Where challengers come from, beside the rows believed so far: from the rows in the middle, as in `rcgp.lies.score`."""
 
 LEAST_SPREAD = 0.3
 """A challenger's honest rows must keep so much of the spread of those believed now: what they leave out would be the objective.

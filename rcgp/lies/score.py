@@ -39,6 +39,10 @@ rows); with 30, two to seven honest rows of Branin are doubted in most searches.
 ROUGH = 0.25
 """Length-scales of a rough objective, as a share of the smooth one's."""
 
+REACHES = (2.0, 4.0, 8.0, 16.0)
+"""In half-widths of the shortest interval that holds half of the values: how far from its middle those reach that the search for
+an explanation takes for honest at first."""
+
 ROUNDS = 5
 
 
@@ -71,14 +75,14 @@ class Reports:
         return cls(X, z, np.zeros(len(z)), np.zeros(len(z), dtype=bool))
 
 
-def explain(reports: Reports, reaches: tuple[float, ...], most: int, kernel: str) -> Explanation:
+def explain(reports: Reports, most: int, kernel: str) -> Explanation:
     """The best explanation of the reports with at most so many lies, none of them by who was vouched for.
 
     The search starts from everybody, and from the rows in the middle (`central`): a fit to all explains the lies away.
     """
     climb, smooth = Climb(reports, most, kernel), Hyperparameters.default(reports.X.shape[1])
     nobody = climb.fitted(Explanation(np.full(len(reports.z), True), smooth, -math.inf))
-    found = [climb.top(nobody), *climb.from_the_middle(reaches)]
+    found = [climb.top(nobody), *climb.from_the_middle(REACHES)]
     return max((e for e in (nobody, *found) if e.lies <= most), key=lambda e: e.score)
 
 

@@ -64,7 +64,7 @@ def test_moving_rows_one_by_one_is_starting_there() -> None:
 def test_any_share_of_lies_is_found(n: int, dim: int, lies: int) -> None:
     X, z, lied = contaminated(n, dim, lies)
     z = (z - z.mean()) / z.std()
-    explanation = explain(Reports.plain(X, z), (2.0, 8.0), (n - 1) // 2, "matern52")
+    explanation = explain(Reports.plain(X, z), (n - 1) // 2, "matern52")
     assert explanation.honest.tolist() == (~lied).tolist()
     assert explanation.lies == lies
 
@@ -72,13 +72,13 @@ def test_any_share_of_lies_is_found(n: int, dim: int, lies: int) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_without_lies_nobody_is_doubted(seed: int) -> None:
     X, z, _ = contaminated(40, 2, 0, seed)
-    assert explain(Reports.plain(X, (z - z.mean()) / z.std()), (2.0, 8.0), 19, "matern52").honest.all()
+    assert explain(Reports.plain(X, (z - z.mean()) / z.std()), 19, "matern52").honest.all()
 
 
 @pytest.mark.parametrize("most", [0, 2])
 def test_there_are_never_more_lies_than_there_may_be(most: int) -> None:
     X, z, lied = contaminated(40, 1, 8)
-    honest = explain(Reports.plain(X, z), (2.0, 8.0), most, "matern52").honest
+    honest = explain(Reports.plain(X, z), most, "matern52").honest
     assert (~honest).sum() <= most
     assert honest[~lied].all()
 
