@@ -264,7 +264,8 @@ def taken(points: Array, forbidden: Array | None) -> Mask:
 
 def as_bytes(points: Array) -> list[bytes]:
     """Every row of `points` (`m x d`) as bytes, which are equal where the rows are: -0.0 is 0.0."""
-    together, width = (points + 0.0).tobytes(), points.itemsize * points.shape[1]
+    rows = points + 0.0
+    together, width = rows.tobytes(), rows.itemsize * rows.shape[1]
     return [together[start : start + width] for start in range(0, len(together), width)]
 
 

@@ -53,6 +53,8 @@ class Records:
     def of(cls, likelier: Array, reporter: Rows, proof: float = PROOF) -> Self:
         """From l (the first rows, those that can be judged) and who reported each row (`n`; -1: unknown)."""
         found, known = cls.clean(len(reporter)), reporter[: len(likelier)]
+        if (known < 0).all():
+            return found
         likelihood = np.log1p(np.outer(np.expm1(np.minimum(likelier, 50.0)), SHARES))
         everybody = likelihood.sum(axis=0)
         for who in np.unique(known[known >= 0]).tolist():

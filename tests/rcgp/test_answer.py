@@ -48,6 +48,18 @@ def test_it_is_the_row_that_recommend_hands_over_and_nothing_changes_by_looking(
     assert optimizer.state_dict() == before
 
 
+def test_it_is_computed_once_until_something_is_told_or_ruled() -> None:
+    optimizer = told(grid())
+    first = optimizer._answer()
+    optimizer.ask()
+    assert optimizer._answer() is first
+    optimizer.rule(3, "lie")
+    ruled = optimizer._answer()
+    assert ruled is not first
+    optimizer.tell(np.array([0.5]), bump(0.5))
+    assert optimizer._answer() is not ruled
+
+
 def test_an_answer_that_rests_on_one_report_says_so() -> None:
     # nobody else was near the higher hill
     reports = [(x, y) for x, y in grid() if x < 0.6]
