@@ -93,6 +93,8 @@ class Claims:
     def useless(self, y: Array) -> Mask:
         """Which rows (`n`, boolean) tell a lie that others beyond belief tell too: a region, where a single spike is a mishap."""
         values = y[self.beyond_belief]
+        if not len(values):  # as a rule, and it is asked several times a suggestion
+            return self.beyond_belief
         alike = np.isclose(y[:, None], values, rtol=1e-6, atol=0.0).sum(axis=1) > 1
         return self.beyond_belief & alike
 
@@ -110,10 +112,8 @@ class Judge:
 
     def __call__(self, X: Array, y: Array, evidence: Evidence) -> Claims:
         """The verdicts on the reports `y` (`n`) at `X` (`n x d`)."""
-        if not self._verify:
-            return Claims.none(len(y))
         if self._last is None or self._last[0] is not evidence:  # which every row and ruling replaces
-            self._last = evidence, Claims.judged(X, y, evidence)
+            self._last = evidence, Claims.judged(X, y, evidence) if self._verify else Claims.none(len(y))
         return self._last[1]
 
 
