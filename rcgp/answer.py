@@ -112,25 +112,28 @@ class Answer:
     def value(self) -> Array:
         """What every row (`n`) is worth: what is supported, or what several suspects convincingly claim."""
         value, doubted = self.supported.copy(), np.flatnonzero(~self.trusted & np.isfinite(self.z))
-        if len(doubted) < 2:
+        may_convince = self._may_convince(doubted)
+        if not may_convince.any():
             return value
-        found = self.hypotheses(doubted)
-        p = found.p
-        convinced = (found.suspects > 1) & (p[:, 1] >= CONVINCED) & np.isfinite(value[doubted])
-        convinced &= (found.trusted > 0) & ~self.trusted[self._latest_at(doubted)]
+        p = self.hypotheses(doubted).p
+        convinced = may_convince & (p[:, 1] >= CONVINCED) & np.isfinite(value[doubted])
         rows = doubted[convinced]
         value[rows] = p[convinced, 1] * self.z[rows] + p[convinced, 0] * value[rows]
         return value
 
-    def _latest_at(self, rows: Rows) -> Rows:
-        """The last row that was asked at the place of each (`m`).
+    def _may_convince(self, rows: Rows) -> Mask:
+        """Which of these suspects (`m`, boolean) do not stand alone at their place.
 
         Where nobody but suspects reports from a place, or the last who was asked there is believed, they may be lies that agree
         with each other.
         """
+        if len(rows) < 2:
+            return np.zeros(len(rows), dtype=bool)
         there = (self._correlation(rows, np.arange(len(self.z))) >= SAME_PLACE) & np.isfinite(self.z)
-        latest: Rows = len(self.z) - 1 - np.argmax(there[:, ::-1], axis=1)
-        return latest
+        latest = len(self.z) - 1 - np.argmax(there[:, ::-1], axis=1)
+        several = (there & ~self.trusted).sum(axis=1) > 1
+        may: Mask = several & (there & self.trusted).any(axis=1) & ~self.trusted[latest]
+        return may
 
     @property
     def index(self) -> int:

@@ -21,7 +21,9 @@ def one_blas_thread(function: Callable[Arguments, Result]) -> Callable[Arguments
 
     @wraps(function)
     def limited(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        with _libraries().limit(limits=1, user_api="blas"):  # of threads that overlap the first one's limit counts
+        if all(library.num_threads == 1 for library in _libraries().lib_controllers):  # as in a process of Ray's
+            return function(*args, **kwargs)
+        with _libraries().limit(limits=1):  # of threads that overlap the first one's limit counts
             return function(*args, **kwargs)
 
     return limited
@@ -30,4 +32,4 @@ def one_blas_thread(function: Callable[Arguments, Result]) -> Callable[Arguments
 @cache
 def _libraries() -> ThreadpoolController:
     """What is loaded when the first optimizer thinks: a search of 20 ms."""
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")

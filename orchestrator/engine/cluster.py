@@ -5,7 +5,6 @@ import gc
 import logging
 import os
 import socket
-import sys
 import threading
 import traceback
 from collections.abc import Iterator, Mapping
@@ -48,13 +47,14 @@ class Connection:
     @classmethod
     def begin(cls, address: str | None) -> "Connection | None":
         """Start Ray or join one; None where this process is part of one already."""
-        ray = sys.modules.get("ray")  # who has not imported it is part of none
-        return None if ray is not None and ray.is_initialized() else cls(address)
+        import ray  # here and not beside what is loaded next: the sooner its processes start
+
+        return None if ray.is_initialized() else cls(address)
 
     def _live(self) -> None:
-        try:
-            import ray
+        import ray
 
+        try:
             logging.getLogger("ray").setLevel(logging.ERROR)  # it would tell that a thread cannot handle signals
             atexit.register(self.end)  # after the import: this comes before Ray's own hook
             connect(self._address)

@@ -266,7 +266,7 @@ class Conductor:
         """Weights that moved since they were last written, by trial."""
         weights = self.optimizer.committed_weights()
         told = self._trials.rows if self._weights or (weights != 1.0).any() else ()  # most have nothing to compare
-        now = {row.number: float(w) for row, w in zip(told, weights, strict=False) if row.number is not None}
+        now = {row.number: w for row, w in zip(told, weights.tolist(), strict=False) if row.number is not None}
         changed = {n: weight for n, weight in now.items() if self._weights.get(n, 1.0) != weight}
         self._weights |= changed
         return changed

@@ -24,6 +24,7 @@ from orchestrator.plain import Json
 LOCK_TIMEOUT = 30.0
 """Seconds that the processes of a driver that just died may take to let go of a journal."""
 _PREFIX = b'{"crc":"xxxxxxxx",'
+_STRICT = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 class JournalError(UserError):
@@ -73,7 +74,7 @@ def only_requests(events: Iterable[Event]) -> list[Request]:
 
 def encode(seq: int, event: Event) -> bytes:
     """One line: checksum, sequence number, event."""
-    body = json.dumps({"seq": seq} | to_json(event), separators=(",", ":"), allow_nan=False).encode()[1:]
+    body = _STRICT.encode({"seq": seq} | to_json(event)).encode()[1:]
     return b'{"crc":"%08x",%s\n' % (zlib.crc32(body), body)
 
 

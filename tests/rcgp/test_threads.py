@@ -60,3 +60,9 @@ def test_an_error_gives_them_back_too() -> None:
     with pytest.raises(ValueError, match="Nothing was told"):
         make_optimizer("gp-ucb", 1, seed=0, n_initial=1).recommend()
     assert threads() == {2}
+
+
+def test_where_there_is_one_anyway_nothing_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ThreadpoolController().limit(limits=1, user_api="blas"):
+        monkeypatch.setattr(ThreadpoolController, "limit", None)
+        assert one_blas_thread(threads)() == {1}
