@@ -1,13 +1,17 @@
-"""What the regret benchmark searches: test functions, one in 20 dimensions of which six matter, real trainings, LunarLander."""
+"""What the regret benchmark searches: test functions, one in 20 dimensions of which six matter, real trainings, LunarLander.
+
+`UNSEEN` are functions that no rule was tuned on.
+"""
 
 from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
+from formulas import FORMULAS, Formula
 from scipy.interpolate import RegularGridInterpolator
 from surface import SURFACE
 
@@ -112,8 +116,8 @@ class Problem:
         return float(objective.optimum.value - np.mean([objective.noiseless(x) for x in points]))
 
     def make(self) -> Any:
-        own = {"few-active": FewActive, "digits": Digits, "lander": Lander}
-        return own[self.objective]() if self.objective in own else make_objective(self.objective, **self.options)
+        own = {"few-active": FewActive, "digits": Digits, "lander": Lander, "formula": Formula}
+        return own.get(self.objective, partial(make_objective, self.objective))(**self.options)
 
 
 PROBLEMS = {
@@ -128,3 +132,34 @@ PROBLEMS = {
     "forrester-100": Problem("forrester", {}, 100, 5, -6.0, 15.8),
     "lander": Problem("lander", {}, 300, 10, -1000.0, 200.0),
 }
+
+LEVELS = {
+    "michalewicz2": (0.0, 1.8),
+    "michalewicz5": (0.0, 4.7),
+    "styblinski-tang3": (-128.0, 117.0),
+    "griewank4": (-3.2, 0.0),
+    "camel": (-45.0, 1.0),
+    "rastrigin3": (-64.0, 0.0),
+    "drop-wave": (0.0, 1.0),
+    "shekel4": (0.1, 10.5),
+    "goldstein-price": (-5.5e5, -3.0),
+    "alpine6": (-30.0, 0.0),
+    "cosine8": (-5.8, 0.8),
+    "powell4": (-4e4, 0.0),
+    "gramacy-lee": (-4.7, 0.9),
+    "zhou2": (0.0, 1.0),
+    "cusp3": (0.0, 1.0),
+    "steps3": (0.5, 12.0),
+}
+"""From what all but a fiftieth of the values of the formulas reach to their maxima."""
+
+
+def _unseen(name: str) -> Problem:
+    """A formula with noise of a fiftieth of its range; more dimensions get more trials."""
+    (low, high), dim = LEVELS[name], len(FORMULAS[name].best)
+    options = {"formula": name, "noise_std": 0.02 * (high - low)}
+    return Problem("formula", options, 80 if dim > 3 else 60, max(5, dim + 3), low, high)
+
+
+UNSEEN = {name: _unseen(name) for name in LEVELS}
+PROBLEMS |= UNSEEN

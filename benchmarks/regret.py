@@ -4,6 +4,7 @@
     python benchmarks/regret.py --seeds 100:116 --out results/regret.jsonl
     python benchmarks/regret.py --algorithms a2-rcgp-ucb a2-rcgp-ucb:width=4 --adversaries none moderate
     python benchmarks/regret.py --algorithms a2-rcgp-ucb a2-rcgp-ucb+reporters --adversaries none bad-reporter
+    python benchmarks/regret.py --unseen --adversaries none 1e6    # sixteen functions that no rule was tuned on
     python benchmarks/regret.py --from-start --adversaries share-20-large    # lies among the initial points too
 
 Every cell is a whole run with common random numbers: for one problem, adversary and seed all algorithms share the initial
@@ -33,7 +34,7 @@ import numpy as np
 from attacks import ATTACKS, make_attack, reporter_of
 from cells import complete
 from peers import BOTORCH, PEERS, OptunaPeer
-from problems import PROBLEMS, Problem
+from problems import PROBLEMS, UNSEEN, Problem
 
 from rcgp import make_optimizer
 
@@ -255,16 +256,19 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--algorithms", nargs="+", default=["a2-rcgp-ucb"], help="names, or name:option=value,...")
     # nobody knows the lander's optimum: it is there for adversaries that need none; the other is Forrester again
-    solved = [name for name in PROBLEMS if name not in ("lander", "forrester-100")]
+    solved = [name for name in PROBLEMS if name not in ("lander", "forrester-100", *UNSEEN)]
     parser.add_argument("--problems", nargs="+", default=solved, choices=list(PROBLEMS))
     parser.add_argument("--adversaries", nargs="+", default=list(ATTACKS), choices=list(ATTACKS))
     parser.add_argument("--seeds", default="0:8", help="first:last, last excluded")
     parser.add_argument("--out", type=Path, default=Path("runs/regret.jsonl"))
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--from-start", action="store_true", help="no initial point is spared")
+    parser.add_argument("--unseen", action="store_true", help="the functions that no rule was tuned on")
     parser.add_argument("--fast", action="store_true", help="a small grid, about a minute")
     args = parser.parse_args()
     args.seeds = list(range(*map(int, args.seeds.split(":"))))
+    if args.unseen:
+        args.problems = list(UNSEEN)
     if args.from_start:
         args.adversaries = [name + FROM_START if name != "none" else name for name in args.adversaries]
     if args.fast:
