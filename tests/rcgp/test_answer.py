@@ -68,6 +68,14 @@ def test_an_answer_that_rests_on_one_report_says_so() -> None:
     assert found.unsupported
 
 
+def test_a_place_that_only_suspects_have_seen_is_not_handed_over_however_good_it_is_expected_to_be() -> None:
+    climb = [(x, 5.0 * x) for x in np.linspace(0.0, 0.7, 15).tolist()]
+    optimizer = told([*climb, (0.78, -40.0), (0.78, -41.0)])
+    assert {suspect.index for suspect in optimizer.suspects()} == {15, 16}
+    assert optimizer.posterior(np.array([[0.78]])).mean[0] > 3.5
+    assert optimizer.recommend() == 14
+
+
 def test_lies_that_agree_are_not_handed_over_where_the_truth_came_after_them() -> None:
     first = [(0.98, -15.6), (0.44, -0.776), (0.25, -2.39), (0.67, 2.84), (0.52, -1.22)]
     lies = [(0.0, 14.72), (0.0517, 14.72), (0.0229, 14.72)]
