@@ -20,7 +20,7 @@ from rcgp.lies.challenge import challenged, is_due
 from rcgp.lies.insistence import insisting
 from rcgp.lies.proportion import out_of_proportion
 from rcgp.lies.reconsider import FEWEST, simplest_explanation
-from rcgp.lies.reporters import REPEATED_PROOF, Records, inflation, likelier_a_lie, repeated_values
+from rcgp.lies.reporters import REPEATED, Records, inflation, likelier_a_lie, repeated_values
 from rcgp.lies.rival import Rival, honest_by_rivals
 from rcgp.lies.score import Reports, explain
 from rcgp.paper_adaptive import paper_update
@@ -170,7 +170,7 @@ class AdaptiveSurrogate(RobustSurrogate):
         expected, latent = expectations(told.X, told.z, finite, previous.hyper, self.kernel, told.own_noise)
         variance = latent + previous.hyper.noise + told.own_noise
         likelier = likelier_a_lie(told.z, expected, variance)
-        return Records.of(likelier, evidence.reporter) | Records.of(likelier, value, REPEATED_PROOF)
+        return Records.of(likelier, evidence.reporter) | Records.of(likelier, value, REPEATED)
 
     def _doubted(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Mask:
         """Which rows (`n`, boolean) the last challenge took for lies, or are out of proportion; none where rows are too many."""
