@@ -137,13 +137,14 @@ class Answer:
 
     @cached_property
     def index(self) -> int:
-        """The row to hand over: one that is believed, or whose claim convinces, as long as there is any.
+        """The row to hand over: not a suspect that itself says worse of its place than is expected there, if there is another.
 
-        Of a place that suspects alone have seen, nothing speaks for it but what is expected from afar: a wall that was doubted
-        four times was handed over, because the model that doubted it expected something good there.
+        A wall that was doubted four times was handed over, because the model that doubted it expected something good there.
         """
-        believed = (self.trusted | (self.value != self.supported)) & np.isfinite(self.value)
-        return int(np.argmax(np.where(believed, self.value, -np.inf) if believed.any() else self.value))
+        said = self.trusted | (self.z >= self.supported) | (self.value != self.supported)
+        return int(
+            np.argmax(np.where(said, self.value, -np.inf) if (said & np.isfinite(self.value)).any() else self.value)
+        )
 
     def recommendation(self) -> Recommendation:
         """The row to hand over and what it rests on, in scaled units."""

@@ -68,7 +68,7 @@ def test_an_answer_that_rests_on_one_report_says_so() -> None:
     assert found.unsupported
 
 
-def test_a_place_that_only_suspects_have_seen_is_not_handed_over_however_good_it_is_expected_to_be() -> None:
+def test_a_place_is_not_handed_over_against_what_its_only_reports_say_however_good_it_is_expected_to_be() -> None:
     climb = [(x, 5.0 * x) for x in np.linspace(0.0, 0.7, 15).tolist()]
     optimizer = told([*climb, (0.78, -40.0), (0.78, -41.0)])
     assert {suspect.index for suspect in optimizer.suspects()} == {15, 16}
