@@ -133,10 +133,10 @@ class AdaptiveSurrogate(RobustSurrogate):
         for honest in honest_by_rivals(state, agreement, told.vouched, self.budget):
             yield Rival.of(honest, agreement)
 
-    def insisting(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Mask:
+    def insisting(self, X: Array, y: Array, state: SurrogateState) -> Mask:
         """Which suspects (`n`, boolean) say nothing new by saying it again: see `rcgp.lies.insistence`."""
         if self.recipe == "paper":
-            return super().insisting(X, y, state, evidence)
+            return super().insisting(X, y, state)
         return insisting(X, state.scaling.to_scaled(y), state, self.kernel, self.budget)
 
     def _told_at_once(self, X: Array, y: Array, evidence: Evidence) -> SurrogateState:

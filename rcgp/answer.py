@@ -142,9 +142,8 @@ class Answer:
         A wall that was doubted four times was handed over, because the model that doubted it expected something good there.
         """
         said = self.trusted | (self.z >= self.supported) | (self.value != self.supported)
-        return int(
-            np.argmax(np.where(said, self.value, -np.inf) if (said & np.isfinite(self.value)).any() else self.value)
-        )
+        value = np.where(said, self.value, -np.inf)
+        return int(np.argmax(value if np.isfinite(value).any() else self.value))
 
     def recommendation(self) -> Recommendation:
         """The row to hand over and what it rests on, in scaled units."""

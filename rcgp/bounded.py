@@ -49,10 +49,10 @@ class BoundedSurrogate:
         """Other explanations than `state`, as long as that is built on all rows."""
         return self.surrogate.rivals(X, y, state, evidence) if state.active is None else iter(())
 
-    def insisting(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Mask:
+    def insisting(self, X: Array, y: Array, state: SurrogateState) -> Mask:
         """Which suspects (`n`, boolean) say nothing new by saying it again, as long as the state is built on all rows."""
         nobody = state.active is not None or state.trusted.all()
-        return np.zeros(state.n, dtype=bool) if nobody else self.surrogate.insisting(X, y, state, evidence)
+        return np.zeros(state.n, dtype=bool) if nobody else self.surrogate.insisting(X, y, state)
 
     def _step(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> SurrogateState:
         """The state of all rows or, where they are many, of so many more that no step is larger than the model may be."""

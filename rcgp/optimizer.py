@@ -174,7 +174,7 @@ class Optimizer(Learner):
     def _expecting(self, posterior: GaussianPosterior, state: SurrogateState, waiting: Array) -> GaussianPosterior:
         """What is known when those who are `waiting` (`m x d`) have reported; so much is known where suspects insist."""
         assert self._surrogate is not None
-        insisting = self._surrogate.insisting(self._X, self._ends, state, self._known)
+        insisting = self._surrogate.insisting(self._X, self._ends, state)
         return posterior.with_pending(np.concatenate([waiting, self._X[: state.n][insisting]]))
 
     def _worth(

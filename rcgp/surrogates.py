@@ -56,7 +56,7 @@ class Surrogate:
         """Other explanations of the rows than `state`, its own, that a trial might confirm."""
         return iter(())
 
-    def insisting(self, X: Array, y: Array, state: SurrogateState, evidence: Evidence) -> Mask:
+    def insisting(self, X: Array, y: Array, state: SurrogateState) -> Mask:
         """Which suspects (`n`, boolean) say nothing new by saying it again."""
         return np.zeros(state.n, dtype=bool)
 
