@@ -52,6 +52,7 @@ class Optimizer(Learner):
         project: Projection | None,
         avoid_repeats: bool,
         recheck: bool,
+        fill: int = 0,
         look_again: bool = False,
         regions: bool = False,
         verify: bool = False,
@@ -62,7 +63,7 @@ class Optimizer(Learner):
         )
         self._acquisition, self._schedule, self._corruptions = acquisition, schedule, corruptions
         self._project, self._neighbours, self._avoid_repeats = project, neighbours, avoid_repeats
-        self._recheck, self._look_again = recheck, look_again
+        self._recheck, self._fill, self._look_again = recheck, fill, look_again
         self._maximizer = Maximizer(dim, seed)
 
     @one_blas_thread
@@ -78,6 +79,8 @@ class Optimizer(Learner):
         try:
             state = self._commit()
             assert state is not None
+            if self.n + len(waiting) < self._fill:  # though reports are judged already
+                return self._quasi_random(waiting), None
             again = second_look(self._X, self._ends, state.trusted, waiting) if self._recheck else None
             again = self._unchecked(state, waiting) if again is None else again
             if again is not None:

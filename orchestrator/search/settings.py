@@ -10,9 +10,19 @@ from orchestrator.search.cube import Cube
 from orchestrator.search.dimensions import Number
 from orchestrator.trial_records import FailureRule
 from rcgp import Optimizer, make_optimizer
+from rcgp.confidence import usual_scale
 
 RULES = ("region", "pessimistic", "ignore")
 """What a failed trial may be worth, by name."""
+
+FILL = 10
+"""So many quasi-random trials come first, though reports are judged from two for each parameter on. With two for each parameter
+only, at least four, searches in two dimensions settled on the first hill and those in twenty had no trials left (46 functions, 50
+trials: docs/regret.md, the first trials)."""
+
+WIDTH, WIDTH_ON_GRIDS = 0.5, 0.8
+"""The least `scale` of the bound where the answer counts, not what it cost to find it; and where no parameter is continuous, so
+that a search never settles and looks for another place (the same page)."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +65,13 @@ class Settings:
         self.optimizer(Cube.of([Number("x", 0.0, 1.0)]))  # a wrong option shows now, not when the fit starts
 
     def optimizer(self, cube: Cube) -> Optimizer:
-        """A fresh optimizer; by default two initial points for each parameter, at least four. No point is tried twice but to
-        check a claim or what decides the answer, or where a crash may have been bad luck."""
-        initial = max(4, 2 * cube.largest) if self.n_initial is None else self.n_initial
+        """A fresh optimizer. No point is tried twice but to check a claim or what decides the answer, or where a crash may have
+        been bad luck."""
+        initial, fill = (min(max(4, 2 * cube.largest), FILL), FILL) if self.n_initial is None else (self.n_initial, 0)
         robust = self.algorithm == "a2-rcgp-ucb" and self.options.get("recipe") != "paper"
         usual = {"avoid_repeats": True, "regions": self.on_error == "region", "verify": robust}
-        options: dict[str, Any] = {**usual, "look_again": robust and cube.continuous, **self.options}
+        wide = {"scale": width(cube), "fill": fill, "look_again": robust and cube.continuous}
+        options: dict[str, Any] = {**usual, **wide, **self.options}
         options |= {"seed": self.seed, "n_initial": initial, "project": cube.project, "neighbours": cube.neighbours}
         return make_optimizer(self.algorithm, cube.dim, **options)
 
@@ -71,6 +82,11 @@ class Settings:
     def failure_value(self, sign: float) -> FailureRule:
         """`on_error` where everything is maximised."""
         return cast(FailureRule, self.on_error) if isinstance(self.on_error, str) else sign * self.on_error
+
+
+def width(cube: Cube) -> float:
+    """How wide a search in that space looks: the `scale` of its bound."""
+    return max(WIDTH if cube.continuous else WIDTH_ON_GRIDS, usual_scale(cube.dim))
 
 
 def check_space(space: object) -> None:
