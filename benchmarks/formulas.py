@@ -1,4 +1,7 @@
-"""Test functions that no rule was tuned on: walls, needles, ridges, cusps and steps in 1 to 8 dimensions, all to be maximised."""
+"""Test functions in 1 to 8 dimensions, all to be maximised: walls, needles, ridges, cusps, steps, and many hills.
+
+No rule of the algorithms was tuned on the first sixteen; the classics behind them are for `answers.py`.
+"""
 
 from __future__ import annotations
 
@@ -89,6 +92,87 @@ def steps(x: Array) -> float:
     return float(np.sum(np.minimum(np.floor(5.0 * x), 4.0)) - 0.3 * np.sum((x - 0.9) ** 2))
 
 
+def beale(x: Array) -> float:
+    a, b = x
+    return -float((1.5 - a + a * b) ** 2 + (2.25 - a + a * b**2) ** 2 + (2.625 - a + a * b**3) ** 2)
+
+
+def bukin(x: Array) -> float:
+    a, b = 5.0 * x[0] - 5.0, 3.0 * x[1]
+    return -float(100.0 * math.sqrt(abs(b - 0.01 * a**2)) + 0.01 * abs(a + 10.0))
+
+
+def eggholder(x: Array) -> float:
+    a, b = x[0], x[1] + 47.0
+    return float(b * math.sin(math.sqrt(abs(b + a / 2.0))) + a * math.sin(math.sqrt(abs(a - b))))
+
+
+def holder_table(x: Array) -> float:
+    a, b = x
+    return abs(math.sin(a) * math.cos(b) * math.exp(abs(1.0 - math.hypot(a, b) / math.pi)))
+
+
+def mccormick(x: Array) -> float:
+    a, b = x
+    return -float(math.sin(a + b) + (a - b) ** 2 - 1.5 * a + 2.5 * b + 1.0)
+
+
+def schwefel(x: Array) -> float:
+    return float(np.sum(x * np.sin(np.sqrt(np.abs(x))))) - 418.9829 * len(x)
+
+
+def zakharov(x: Array) -> float:
+    along = 0.5 * float(np.sum(np.arange(1, len(x) + 1) * x))
+    return -float(np.sum(x**2) + along**2 + along**4)
+
+
+def dixon_price(x: Array) -> float:
+    return -float((x[0] - 1.0) ** 2 + np.sum(np.arange(2, len(x) + 1) * (2.0 * x[1:] ** 2 - x[:-1]) ** 2))
+
+
+def sum_of_squares(x: Array) -> float:
+    return -float(np.sum(np.arange(1, len(x) + 1) * x**2))
+
+
+def rosenbrock(x: Array) -> float:
+    return -float(np.sum(100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2))
+
+
+def easom(x: Array) -> float:
+    a, b = x
+    return math.cos(a) * math.cos(b) * math.exp(-((a - math.pi) ** 2) - (b - math.pi) ** 2)
+
+
+def bohachevsky(x: Array) -> float:
+    a, b = x
+    return -float(a**2 + 2 * b**2 - 0.3 * math.cos(3 * math.pi * a) - 0.4 * math.cos(4 * math.pi * b) + 0.7)
+
+
+def colville(x: Array) -> float:
+    a, b, c, d = x
+    valleys = 100.0 * (a**2 - b) ** 2 + (a - 1.0) ** 2 + (c - 1.0) ** 2 + 90.0 * (c**2 - d) ** 2
+    return -float(valleys + 10.1 * ((b - 1.0) ** 2 + (d - 1.0) ** 2) + 19.8 * (b - 1.0) * (d - 1.0))
+
+
+def learning_rate(x: Array) -> float:
+    """Better and better along the first coordinate, until it breaks down."""
+    learned = 1.0 / (1.0 + math.exp(-12.0 * (x[0] - 0.35))) if x[0] < 0.8 else 0.1
+    return float(learned - 0.3 * np.sum((x[1:] - 0.5) ** 2))
+
+
+def plateau(x: Array) -> float:
+    """Most of what is good is equally good."""
+    squared = float(np.sum((x - 0.7) ** 2))
+    return min(1.2 * math.exp(-6.0 * squared), 0.9) + 0.1 * math.exp(-20.0 * squared)
+
+
+def hills(seed: int, dim: int, length: float) -> Callable[[Array], float]:
+    """A draw of a smooth process with that length-scale: as many hills as there is room for."""
+    rng = np.random.default_rng(seed)
+    waves, phases, heights = rng.standard_normal((300, dim)) / length, rng.random(300), rng.standard_normal(300)
+    return lambda x: float(math.sqrt(2.0 / 300.0) * np.sum(heights * np.cos(waves @ x + 2.0 * math.pi * phases)))
+
+
 @dataclass(frozen=True)
 class Known:
     """A formula, its box, and where it is largest in the box's own units."""
@@ -117,6 +201,30 @@ FORMULAS = {
     "cusp3": Known(cusp, 0.0, 1.0, (0.97,) * 3),
     "steps3": Known(steps, 0.0, 1.0, (0.9,) * 3),
 }
+CLASSICS = {
+    "beale": Known(beale, -4.5, 4.5, (3.0, 0.5)),
+    "bukin": Known(bukin, -2.0, 2.0, (-1.0, 1.0 / 3.0)),
+    "eggholder": Known(eggholder, -512.0, 512.0, (512.0, 404.231805)),
+    "holder-table": Known(holder_table, -10.0, 10.0, (8.055023, 9.66459)),
+    "mccormick": Known(mccormick, -1.5, 4.0, (-0.528883, -1.5)),
+    "schwefel2": Known(schwefel, -500.0, 500.0, (420.968746,) * 2),
+    "zakharov4": Known(zakharov, -5.0, 10.0, (0.0,) * 4),
+    "dixon-price6": Known(dixon_price, -10.0, 10.0, tuple(2.0 ** -(1.0 - 0.5**i) for i in range(6))),
+    "sum-of-squares8": Known(sum_of_squares, -5.0, 6.0, (0.0,) * 8),
+    "rosenbrock3": Known(rosenbrock, -2.0, 2.0, (1.0,) * 3),
+    "rosenbrock6": Known(rosenbrock, -2.0, 2.0, (1.0,) * 6),
+    "easom": Known(easom, -2.0, 8.0, (math.pi,) * 2),
+    "bohachevsky": Known(bohachevsky, -100.0, 80.0, (0.0,) * 2),
+    "colville": Known(colville, -2.0, 3.0, (1.0,) * 4),
+    "learning-rate3": Known(learning_rate, 0.0, 1.0, (math.nextafter(0.8, 0.0), 0.5, 0.5)),
+    "plateau4": Known(plateau, 0.0, 1.0, (0.7,) * 4),
+    "hills1": Known(hills(1, 1, 0.08), 0.0, 1.0, (0.530719,)),
+    "hills2": Known(hills(2, 2, 0.15), 0.0, 1.0, (0.392125, 0.490602)),
+    "hills2-rough": Known(hills(5, 2, 0.08), 0.0, 1.0, (0.927845, 0.1961)),
+    "hills3": Known(hills(3, 3, 0.25), 0.0, 1.0, (0.663426, 0.123384, 0.941382)),
+    "hills5": Known(hills(4, 5, 0.5), 0.0, 1.0, (1.0, 0.376154, 0.855557, 0.055256, 1.0)),
+}
+FORMULAS |= CLASSICS
 
 
 @dataclass(frozen=True)

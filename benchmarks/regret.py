@@ -33,6 +33,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from attacks import ATTACKS, make_attack, reporter_of
 from cells import complete
+from formulas import FORMULAS
 from peers import BOTORCH, PEERS, OptunaPeer
 from problems import PROBLEMS, UNSEEN, Problem
 
@@ -256,7 +257,7 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--algorithms", nargs="+", default=["a2-rcgp-ucb"], help="names, or name:option=value,...")
     # nobody knows the lander's optimum: it is there for adversaries that need none; the other is Forrester again
-    solved = [name for name in PROBLEMS if name not in ("lander", "forrester-100", *UNSEEN)]
+    solved = [name for name in PROBLEMS if name not in ("lander", "forrester-100", *FORMULAS)]
     parser.add_argument("--problems", nargs="+", default=solved, choices=list(PROBLEMS))
     parser.add_argument("--adversaries", nargs="+", default=list(ATTACKS), choices=list(ATTACKS))
     parser.add_argument("--seeds", default="0:8", help="first:last, last excluded")
@@ -268,7 +269,7 @@ def arguments() -> argparse.Namespace:
     args = parser.parse_args()
     args.seeds = list(range(*map(int, args.seeds.split(":"))))
     if args.unseen:
-        args.problems = list(UNSEEN)
+        args.problems = UNSEEN
     if args.from_start:
         args.adversaries = [name + FROM_START if name != "none" else name for name in args.adversaries]
     if args.fast:

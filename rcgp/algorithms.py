@@ -54,8 +54,8 @@ def make_optimizer(
 ) -> Optimizer:
     """The optimizer of that name on the unit cube of dimension `dim`.
 
-    `n_initial` scrambled Sobol points come first, then there is a model, by which reports are judged; where the first `fill` trials
-    are to fill space, further such points come before it is asked for points too. `horizon` is the number of trials, where known (the theory schedule needs it).
+    `n_initial` scrambled Sobol points come first. From then on a model judges reports and chooses points, but
+    the first `fill` trials still fill space. `horizon` is the number of trials, where known (the theory schedule needs it).
     `project` rounds points to those that can be tried, and `neighbours` gives those that are one move away from one of them.
     With `avoid_repeats` none is asked twice while others are left (but suspects with `recheck`, and with `regions` what failed
     once where failures strike at random).
@@ -69,7 +69,9 @@ def make_optimizer(
     """
     if name not in SURROGATES:
         raise ValueError(unknown("algorithm", name, ALGORITHMS))
-    _check_whole_numbers(dim=(dim, 1), seed=(seed, 0), n_initial=(n_initial, 1), max_rows=(max_rows, 20), fill=(fill, 0))
+    _check_whole_numbers(
+        dim=(dim, 1), seed=(seed, 0), n_initial=(n_initial, 1), max_rows=(max_rows, 20), fill=(fill, 0)
+    )
     if isinstance(corruptions, str) and corruptions != "estimated":
         raise ValueError(f"corruptions must be 'estimated' or a whole number, got {corruptions!r}.")
     if options.get("recipe") == "paper":  # the authors' own throughout

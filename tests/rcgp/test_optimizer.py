@@ -51,6 +51,24 @@ def test_zero_cost_on_clean_data_point_by_point(name: str, dim: int) -> None:
             optimizer.tell(points[0], peak(points[0]))
 
 
+def test_the_first_trials_fill_space_though_reports_are_judged_already() -> None:
+    filling = make_optimizer("a2-rcgp-ucb", 2, seed=3, n_initial=4, fill=10)
+    space = run(make_optimizer("random", 2, seed=3, n_initial=4), 10)
+    lie = 7
+    for trial in range(9):
+        point = filling.ask()
+        np.testing.assert_array_equal(point, space[trial])
+        filling.tell(point, 1e3 if trial == lie else peak(point))
+    assert [suspect.index for suspect in filling.suspects()] == [lie]
+    np.testing.assert_array_equal(filling.ask(), space[9])
+    assert not (filling.ask(space[[9]]) == sobol_after(10, 2, seed=3)).all(), "a trial that runs counts as one that fills"
+
+
+def sobol_after(count: int, dim: int, seed: int) -> Array:
+    """The space-filling point after so many."""
+    return run(make_optimizer("random", dim, seed=seed, n_initial=1), count + 1)[count]
+
+
 def with_hyperparameters_of(source: Optimizer, target: Optimizer) -> Optimizer:
     state = target.state_dict()
     state["surrogate_state"]["hyperparameters"] = source.state_dict()["surrogate_state"]["hyperparameters"]

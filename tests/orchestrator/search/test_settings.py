@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 import pytest
+from ray import tune
 from searching import PLANE
 
 from orchestrator.search.searcher import RCGPSearch
@@ -74,3 +75,18 @@ def test_every_option_that_an_error_offers_is_taken() -> None:
     assert {"avoid_repeats", "kernel", *defaults} <= set(offered)
     assert "project" not in offered
     assert RCGPSearch(avoid_repeats=False, horizon=50, **defaults).settings.options["avoid_repeats"] is False
+
+
+def test_ten_trials_fill_space_in_every_space_unless_told_otherwise() -> None:
+    spaces = {size: {f"x{i}": tune.uniform(0, 1) for i in range(size)} for size in (1, 2, 20)}
+    for size, space in spaces.items():
+        ours, random = (RCGPSearch(space, "score", "max", algorithm=name) for name in ("a2-rcgp-ucb", "random"))
+        short = RCGPSearch(space, "score", "max", n_initial=4)
+        differ = []
+        for number in range(14):
+            configs = [search.suggest(str(number)) for search in (ours, random, short)]
+            for search, config in zip((ours, random, short), configs, strict=True):
+                search.on_trial_complete(str(number), {"score": -((config["x0"] - 0.3) ** 2)})
+            differ.append([config != configs[1] for config in (configs[0], configs[2])])
+        assert differ[:10] == [[False, number > 3] for number in range(10)], size
+        assert differ[10] == [True, True]
