@@ -79,7 +79,7 @@ class Optimizer(Learner):
         try:
             state = self._commit()
             assert state is not None
-            if self.n + len(waiting) < self._fill:  # though reports are judged already
+            if self.n + len(waiting) < self._fill or self._is_level:  # though reports are judged already
                 return self._quasi_random(waiting), None
             again = second_look(self._X, self._ends, state.trusted, waiting) if self._recheck else None
             again = self._unchecked(state, waiting) if again is None else again
@@ -91,6 +91,12 @@ class Optimizer(Learner):
             self.failures += 1
             log.warning("No suggestion from the model (%s): a quasi-random point instead.", error)
             return self._quasi_random(waiting), None
+
+    @property
+    def _is_level(self) -> bool:
+        """Whether all reports are the same: a bound that differs by what is unknown alone visits corner after corner."""
+        said = self._y[self._useful]
+        return len(said) > 0 and bool((said == said[0]).all())
 
     @one_blas_thread
     def ask_batch(self, m: int, pending: Array | None = None) -> Array:

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from rcgp.fit import Hyperparameters
 from rcgp.gaussian import VALUES, Array, Mask, Rows, squared_distance
@@ -61,9 +62,9 @@ class Agreement:
     own_noise: Array
 
     def largest_group(self, rows: Rows) -> Rows:
-        """The most of `rows` that agree with one of them."""
-        agree = self._agree(rows, rows)
-        return rows[agree[np.argmax(agree.sum(axis=1))]]
+        """The most of `rows` that agree with each other, one leading to the next, as the reports of an honest climb do."""
+        _, group = connected_components(self._agree(rows, rows), directed=False)
+        return rows[group == np.argmax(np.bincount(group))]
 
     def crowd(self, rows: Rows, budget: int | None) -> Mask | None:
         """Those of `rows` that agree with each other (`n`, boolean), if they are many more than could be lies as a rule."""

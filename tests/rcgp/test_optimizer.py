@@ -61,7 +61,23 @@ def test_the_first_trials_fill_space_though_reports_are_judged_already() -> None
         filling.tell(point, 1e3 if trial == lie else peak(point))
     assert [suspect.index for suspect in filling.suspects()] == [lie]
     np.testing.assert_array_equal(filling.ask(), space[9])
-    assert not (filling.ask(space[[9]]) == sobol_after(10, 2, seed=3)).all(), "a trial that runs counts as one that fills"
+    assert not (filling.ask(space[[9]]) == sobol_after(10, 2, seed=3)).all(), (
+        "a trial that runs counts as one that fills"
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_while_all_reports_are_the_same_trials_fill_space(name: str) -> None:
+    """A bound that differs by what is unknown alone would visit corner after corner."""
+    optimizer, space = (
+        make_optimizer(name, 3, seed=1, n_initial=4),
+        run(make_optimizer("random", 3, seed=1, n_initial=4), 16),
+    )
+    for point in space[:15]:
+        np.testing.assert_array_equal(optimizer.ask(), point)
+        optimizer.tell(point, 0.1)
+    optimizer.tell(space[15], 0.2)
+    assert (optimizer.ask() != sobol_after(16, 3, seed=1)).any()
 
 
 def sobol_after(count: int, dim: int, seed: int) -> Array:

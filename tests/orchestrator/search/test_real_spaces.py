@@ -157,3 +157,16 @@ def test_a_flat_result_names_the_trial_that_it_retries() -> None:
     flat = {"config/decay": config["decay"], **{f"config/opt/{key}": value for key, value in config["opt"].items()}}
     search.on_trial_complete(trial_id="b", result={"score": 0.5, **flat})
     assert [row.status for row in search.observations] == ["completed"]
+
+
+def test_a_climb_from_a_level_start_is_not_doubted_to_the_end() -> None:
+    """An error rate that is that of guessing in most of the space, to the last digit: nobody lies."""
+    space = {name: tune.uniform(0, 1) for name in ("a", "b", "c")}
+    for seed in (100, 103):
+        search = RCGPSearch(space, "error", "min", seed=seed)
+        for number in range(50):
+            config = search.suggest(str(number))
+            bowl = sum(weight * (config[name] - 0.3) ** 2 for name, weight in (("a", 1.0), ("b", 2.5), ("c", 4.0)))
+            search.on_trial_complete(str(number), {"error": min(0.9, 0.1 + 4.0 * bowl)})
+        assert search.best().reported < 0.11
+        assert not search.suspects()

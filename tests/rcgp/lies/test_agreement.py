@@ -64,3 +64,10 @@ def test_a_crowd_is_more_than_twice_the_usual_number_of_lies() -> None:
         crowd = agreement.crowd(np.arange(20 - size, 20), None)
         assert (crowd is not None) == crowded
         assert crowd is None or crowd.tolist() == [False] * (20 - size) + [True] * size
+
+
+def test_reports_of_a_climb_agree_one_leading_to_the_next_and_scattered_ones_do_not() -> None:
+    X, hyper = np.linspace(0.50, 0.51, 9)[:, None], Hyperparameters(np.array([0.1]), 0.01)
+    climb, scattered = np.linspace(5.0, 7.0, 9), np.linspace(5.0, 37.0, 9)
+    for z, size in ((climb, 9), (scattered, 1)):
+        assert len(Agreement(X, z, hyper, "rbf", 3.0, np.zeros(9)).largest_group(np.arange(9))) == size
