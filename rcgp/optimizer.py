@@ -135,9 +135,14 @@ class Optimizer(Learner):
         )
 
     def _unchecked(self, state: SurrogateState, waiting: Array) -> Array | None:
-        """The place (`d`) of a claim that only a repeat can check: on a grid, among categories nothing can be tried beside it."""
-        place = self._claims.to_ask(self._X, self._y, state.trusted, waiting)
-        return place if place is not None and self._alone(place[None])[0] else None
+        """The place (`d`) of the best claim to check by a repeat: one that sets the scale of all, or that only a repeat can
+        check, because on a grid and among categories nothing can be tried beside it."""
+        rows = self._claims.to_ask(self._X, state.trusted, waiting)
+        if not len(rows):
+            return None
+        rows = rows[self._claims.far_below[rows] | self._alone(self._X[rows])]
+        place: Array | None = self._X[rows[np.argmax(self._y[rows])]] if len(rows) else None
+        return place
 
     def _alone(self, places: Array) -> Mask:
         """Beside which of `places` (`m x d`) nothing can be tried, as booleans of shape `m`."""

@@ -6,7 +6,7 @@ that holds `BULK` of them, grown by whatever follows within `REACH` of its own w
 
 - contradicted, if somebody at the same place reports from within the bulk: a lie, however early it came;
 - supported, if enough others at the same place say the same: then the bulk reaches there too;
-- unchecked, if neither: its place is worth asking again;
+- unchecked, if neither: its place is worth asking again, where nothing can be tried beside it or it is far below the bulk;
 - beyond belief, if it is better than all others by orders of magnitude, or by one and the same at several places: an overflow, an
   empty validation set. A deterministic fault repeats itself, so no repeat can confirm such a claim; a person can.
 """
@@ -40,6 +40,12 @@ Where more were caught the share is learned, and it takes as many as lie togethe
 UNHEARD, STUCK = 1000.0, 100.0
 """In units of the largest absolute value of the bulk: better than this is beyond belief; better than that if places share it."""
 
+APART = 5.0
+"""In widths of the bulk: whoever is so far below it sets the scale of all, and no search returns to such a place by itself. (46
+functions, three seeds, regret of the answer: with a tenth of the reports off by ten ranges 0.169 without asking again and 0.137
+with, the difference 0.032 ±0.010; without lies 0.105 both, 0.0003 ±0.0004. With 3 a narrow peak's slopes were asked again; asking
+good claims again too, to which a search returns anyway, gained nothing.)"""
+
 CONTRADICTED = "asked again, its place said otherwise"
 BEYOND_BELIEF = "better than all others by orders of magnitude, as a fault would be"
 
@@ -52,11 +58,12 @@ class Claims:
     beyond_belief: Mask
     supported: Mask
     unchecked: Mask
+    far_below: Mask
 
     @classmethod
     def none(cls, n: int) -> Self:
         """Nothing is said of any report."""
-        return cls(*(np.zeros(n, dtype=bool) for _ in range(4)))
+        return cls(*(np.zeros(n, dtype=bool) for _ in range(5)))
 
     @classmethod
     def judged(cls, X: Array, y: Array, evidence: Evidence) -> Self:
@@ -71,7 +78,8 @@ class Claims:
         contradicted = far & (against > 0) & (alike <= 2 * against)
         needed = _repeats_needed(int(contradicted.sum()), int(said.sum()))
         unchecked = far & ~contradicted & (alike + against <= needed)
-        return cls(contradicted, beyond, confirmed, unchecked)
+        low, high = _bulk_of_all(y[said])
+        return cls(contradicted, beyond, confirmed, unchecked, said & (y < low - APART * (high - low)))
 
     @property
     def condemned(self) -> Mask:
@@ -83,12 +91,10 @@ class Claims:
         verdict = np.where(self.condemned, -1, np.where(self.supported, 1, 0))
         return replace(evidence, ruling=np.where(evidence.ruling == 0, verdict, evidence.ruling))
 
-    def to_ask(self, X: Array, y: Array, trusted: Mask, waiting: Array) -> Array | None:
-        """The place (`d`) of the best unchecked report that is `trusted` (`n`) so far; None if there is none, or it is asked."""
+    def to_ask(self, X: Array, trusted: Mask, waiting: Array) -> Rows:
+        """The unchecked reports that are `trusted` (`n`) so far and not asked again already."""
         rows = np.flatnonzero(self.unchecked & trusted)
-        rows = rows[~taken(X[rows], waiting)]
-        place: Array | None = X[rows[np.argmax(y[rows])]] if len(rows) else None
-        return place
+        return rows[~taken(X[rows], waiting)]
 
     def useless(self, y: Array) -> Mask:
         """Which rows (`n`, boolean) tell a lie that others beyond belief tell too: a region, where a single spike is a mishap."""
@@ -184,8 +190,7 @@ def _far_out(y: Array, said: Mask, places: Rows, evidence: Evidence) -> tuple[Ma
     The bulk reaches to whatever is confirmed, so that a group of honest rows is asked once. A bad report may be true and yet no
     measure of the others: how much it counts is left to the model.
     """
-    first = bulk(y[said][:SETTLING])  # a search settles, and the first values that were tried are no lies for that
-    low, high = bulk(y[said], width=first[1] - first[0])
+    low, high = _bulk_of_all(y[said])
     sure, top = said & evidence.vouched, high
     while True:
         ends = min(low, np.min(y[sure], initial=low)), max(high, np.max(y[sure], initial=high))
@@ -196,6 +201,12 @@ def _far_out(y: Array, said: Mask, places: Rows, evidence: Evidence) -> tuple[Ma
         if not more.any():
             return far, sure & (y > top) & ~evidence.vouched
         sure = sure | more
+
+
+def _bulk_of_all(values: Array) -> tuple[float, float]:
+    """The ends of the bulk of all reports (`n`): a search settles, and the first values that were tried are no lies for that."""
+    first = bulk(values[:SETTLING])
+    return bulk(values, width=first[1] - first[0])
 
 
 def _repeats_needed(caught: int, n: int) -> int:

@@ -170,3 +170,16 @@ def test_a_climb_from_a_level_start_is_not_doubted_to_the_end() -> None:
             search.on_trial_complete(str(number), {"error": min(0.9, 0.1 + 4.0 * bowl)})
         assert search.best().reported < 0.11
         assert not search.suspects()
+
+
+@pytest.mark.parametrize("number", [0, 3, 6, 12])
+def test_an_early_lie_far_below_all_others_is_found_where_no_trial_returns(number: int) -> None:
+    """It sets the scale of everything else, so that no difference among good configurations is seen."""
+    space = {name: tune.uniform(0, 1) for name in "abcd"}
+
+    def score(config: Config, trial: int) -> float:
+        return -10.0 if trial == number else math.exp(-6.0 * sum((x - 0.7) ** 2 for x in config.values()))
+
+    search, _ = searched(space, score, trials=40, seed=1)
+    assert [suspect.number for suspect in search.suspects()] == [number]
+    assert search.best().reported > 0.95

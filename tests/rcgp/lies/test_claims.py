@@ -87,3 +87,16 @@ def test_a_claim_is_asked_again_where_nothing_can_be_tried_beside_it(
         x = optimizer.ask()
         optimizer.tell(x, 7.0 if number == 2 else float(x[0]))
     assert (optimizer.ask().tolist() in optimizer.state_dict()["X"]) is again
+
+
+@pytest.mark.parametrize(("claim", "again"), [(-20.0, True), (-2.0, False), (20.0, False)])
+def test_in_a_continuous_space_what_is_far_below_all_others_is_asked_again(claim: float, again: bool) -> None:
+    """No search returns there by itself, and it sets the scale of all others. To a good place it returns."""
+    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=9, avoid_repeats=True, verify=True)
+    for number in range(9):
+        x = optimizer.ask()
+        optimizer.tell(x, claim if number == 2 else float(x[0]))
+    point = optimizer.ask()
+    assert (point.tolist() == optimizer.state_dict()["X"][2]) is again
+    optimizer.tell(point, float(point[0]))
+    assert [suspect.index for suspect in optimizer.suspects()] == ([2] if again else [])
