@@ -94,9 +94,9 @@ class Optimizer(Learner):
 
     @property
     def _is_level(self) -> bool:
-        """Whether all reports are the same: a bound that differs by what is unknown alone visits corner after corner."""
+        """Whether several reports are all the same: a bound that differs by what is unknown alone visits corner after corner."""
         said = self._y[self._useful]
-        return len(said) > 0 and bool((said == said[0]).all())
+        return len(said) > 1 and bool((said == said[0]).all())
 
     @one_blas_thread
     def ask_batch(self, m: int, pending: Array | None = None) -> Array:
@@ -140,7 +140,8 @@ class Optimizer(Learner):
         rows = self._claims.to_ask(self._X, state.trusted, waiting)
         if not len(rows):
             return None
-        rows = rows[self._claims.far_below[rows] | self._alone(self._X[rows])]
+        scale_setters = self._claims.far_below[rows] & self._bend.is_straight
+        rows = rows[scale_setters | self._alone(self._X[rows])]
         place: Array | None = self._X[rows[np.argmax(self._y[rows])]] if len(rows) else None
         return place
 
