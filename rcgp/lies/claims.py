@@ -41,10 +41,10 @@ UNHEARD, STUCK = 1000.0, 100.0
 """In units of the largest absolute value of the bulk: better than this is beyond belief; better than that if places share it."""
 
 APART = 5.0
-"""In widths of the bulk: whoever is so far below it sets the scale of all, and no search returns to such a place by itself. (46
-functions, three seeds, regret of the answer: with a tenth of the reports off by ten ranges 0.169 without asking again and 0.137
-with, the difference 0.032 ±0.010; without lies 0.105 both, 0.0003 ±0.0004. With 3 a narrow peak's slopes were asked again; asking
-good claims again too, to which a search returns anyway, gained nothing.)"""
+"""The gap, in widths of all that is better, below which reports set the scale of all; no search returns there by itself. (46
+functions, three seeds, regret of the answer: with a tenth of the reports off by ten ranges 0.169 without asking again and 0.138
+with, the difference 0.032 ±0.010; without lies 0.105 both. Asking good claims again too, to which a search returns anyway, gained
+nothing.)"""
 
 CONTRADICTED = "asked again, its place said otherwise"
 BEYOND_BELIEF = "better than all others by orders of magnitude, as a fault would be"
@@ -78,8 +78,7 @@ class Claims:
         contradicted = far & (against > 0) & (alike <= 2 * against)
         needed = _repeats_needed(int(contradicted.sum()), int(said.sum()))
         unchecked = far & ~contradicted & (alike + against <= needed)
-        low, high = _bulk_of_all(y[said])
-        return cls(contradicted, beyond, confirmed, unchecked, said & (y < low - APART * (high - low)))
+        return cls(contradicted, beyond, confirmed, unchecked, said & (y < _bulk_of_all(y[said], APART)[0]))
 
     @property
     def condemned(self) -> Mask:
@@ -151,10 +150,10 @@ def second_look(X: Array, y: Array, trusted: Mask, waiting: Array) -> Array | No
     return None
 
 
-def bulk(values: Array, share: float = BULK, width: float = 0.0) -> tuple[float, float]:
+def bulk(values: Array, share: float = BULK, width: float = 0.0, reach: float = REACH) -> tuple[float, float]:
     """The ends of the bulk of `values` (`n`, finite, at least one): the shortest interval with that share of them, grown.
 
-    It grows by what follows within `REACH` of its own width, or of the `width` that is known otherwise.
+    It grows by what follows within `reach` times its own width, or the `width` that is known otherwise.
     """
     ordered = np.sort(values)
     n, count = len(ordered), math.ceil(share * len(ordered))
@@ -163,9 +162,9 @@ def bulk(values: Array, share: float = BULK, width: float = 0.0) -> tuple[float,
     first = int(np.argmin(ordered[count - 1 :] - ordered[: n - count + 1]))
     last = first + count - 1
     while True:
-        reach = REACH * max(width, ordered[last] - ordered[first])
-        up = last + 1 < n and ordered[last + 1] - ordered[last] <= reach
-        down = first > 0 and ordered[first] - ordered[first - 1] <= reach
+        step = reach * max(width, ordered[last] - ordered[first])
+        up = last + 1 < n and ordered[last + 1] - ordered[last] <= step
+        down = first > 0 and ordered[first] - ordered[first - 1] <= step
         if not (up or down):
             return float(ordered[first]), float(ordered[last])
         last, first = last + up, first - down
@@ -203,10 +202,10 @@ def _far_out(y: Array, said: Mask, places: Rows, evidence: Evidence) -> tuple[Ma
         sure = sure | more
 
 
-def _bulk_of_all(values: Array) -> tuple[float, float]:
+def _bulk_of_all(values: Array, reach: float = REACH) -> tuple[float, float]:
     """The ends of the bulk of all reports (`n`): a search settles, and the first values that were tried are no lies for that."""
     first = bulk(values[:SETTLING])
-    return bulk(values, width=first[1] - first[0])
+    return bulk(values, width=first[1] - first[0], reach=reach)
 
 
 def _repeats_needed(caught: int, n: int) -> int:
