@@ -16,7 +16,6 @@ import itertools
 import math
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,26 +25,11 @@ import numpy as np
 from cells import Rows, complete
 from problems import PROBLEMS, Problem
 from ray import tune
-from tables import NODES, PLAYERS, make_player
+from tables import NODES, PLAYERS, Cell, make_player
 
 ANSWERED = [name for name in PROBLEMS if name not in ("lander", "forrester-100")]
 LEAST = 1e-3
 """Nobody minds a thousandth of a random configuration's regret."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One search."""
-
-    player: str
-    problem: str
-    failure: str
-    seed: int
-    trials: int
-
-    @property
-    def key(self) -> str:
-        return f"{self.player}|{self.problem}|{self.failure}|{self.seed}|{self.trials}"
 
 
 def reported(y: float, number: int, failure: str, problem: Problem, rng: np.random.Generator) -> float:
