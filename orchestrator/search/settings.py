@@ -22,7 +22,7 @@ trials: docs/regret.md, the first trials)."""
 
 WIDTH = 0.5
 """The least `scale` of the bound where the answer counts, not what it cost to find it (the same page). With 0.8 recorded tables
-without lies gain a little more, and a quarter of a bad machine's lies are found: reports that are far apart contradict nobody."""
+without lies gain a little more, and a quarter as many of a bad machine's lies are found: far apart, reports contradict nobody."""
 
 
 @dataclass(frozen=True)
