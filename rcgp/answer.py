@@ -320,6 +320,20 @@ def _mean_of(z: Array, rows: Mask) -> Array:
     return mean
 
 
+def reproduced(X: Array, z: Array, trusted: Mask) -> Array:
+    """The most that every row (`n`) is worth where its very point was run again: infinite, unless one of the runs is a suspect.
+
+    Then it is what half of the runs reached. A point is handed over for its best report, so of two that contradict each
+    other the better one is the lie more often than not, whatever the model expected there.
+    """
+    most = np.full(len(z), np.inf)
+    for row in np.flatnonzero(~trusted & np.isfinite(z)):
+        runs = np.flatnonzero((X[row] == X).all(axis=1) & np.isfinite(z))
+        if len(runs) > 1:
+            most[runs] = np.sort(z[runs])[(len(runs) - 1) // 2]
+    return most
+
+
 def expected_excess(mean: Array, deviation: Array) -> Array:
     """E max(f, 0) of Gaussians, all of shape `m`."""
     ratio = mean / np.maximum(deviation, 1e-9)

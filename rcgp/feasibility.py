@@ -23,7 +23,7 @@ from scipy.special import ndtr
 from rcgp.acquisition import Acquisition
 from rcgp.fit import Data, Hyperparameters, fit, marginal_likelihood
 from rcgp.gaussian import Array, GaussianPosterior, Mask
-from rcgp.random_failures import probability_of_region
+from rcgp.random_failures import evenly_spread, probability_of_region
 from rcgp.state import Scaling, SurrogateState
 
 FORGIVING = 0.1
@@ -52,10 +52,10 @@ class Feasibility:
     @classmethod
     def learned(cls, X: Array, useful: Mask, kernel: str) -> Self:
         """From which of the trials at `X` (`n x d`) were `useful` (`n`, boolean; some were and some were not)."""
-        kept = _spread(len(X), MODEL_ROWS)
+        kept = evenly_spread(len(X), MODEL_ROWS)
         scaling = Scaling.of(np.where(useful, 1.0, -1.0))
         z = scaling.to_scaled(np.where(useful, 1.0, -1.0))
-        few, start = _spread(len(X), FIT_ROWS), Hyperparameters.default(X.shape[1])
+        few, start = evenly_spread(len(X), FIT_ROWS), Hyperparameters.default(X.shape[1])
         hyper = fit(Data.trusted(X[few], z[few]), [start], kernel, marginal_likelihood).hyper
         noise, lengthscale = max(hyper.noise, FORGIVING), np.maximum(hyper.lengthscale, COARSE)
         noises = np.full(len(kept), noise)
@@ -150,8 +150,3 @@ class Regions:
 def middle(reports: Array) -> float:
     """The middle of the range of the believed reports (`n`), 0 without any."""
     return 0.5 * float(np.min(reports) + np.max(reports)) if len(reports) else 0.0
-
-
-def _spread(n: int, most: int) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """Indices of at most so many of `n` rows, evenly spread."""
-    return np.linspace(0, n - 1, min(n, most)).astype(np.intp)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rcgp.answer import Answer, Recommendation
+from rcgp.answer import Answer, Recommendation, reproduced
 from rcgp.bend import Bend
 from rcgp.bounded import BoundedSurrogate
 from rcgp.curves.learning_curves import Curve, Curves, chance_above
@@ -259,8 +259,8 @@ class Learner:
         z = state.scaling.to_scaled(np.where(out, np.nan, self._ends))
         rows = posterior.X if state.kept.all() else self._X  # the same, where it knows their correlations
         supported = np.minimum(posterior.mean(rows), without + 2.0 * deviation)
-        supported = np.where(out | (self._regions.learned & ~self._useful), -np.inf, supported)
-        return Answer(self._X, z, state.trusted & np.isfinite(z), state.kept, posterior, supported)
+        limit = np.where(out | (self._regions.learned & ~self._useful), -np.inf, reproduced(self._X, z, state.trusted))
+        return Answer(self._X, z, state.trusted & np.isfinite(z), state.kept, posterior, np.minimum(supported, limit))
 
     def _highest_report(self) -> int:
         return int(np.argmax(np.where(self._useful, self._y, -np.inf)))

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from scipy.special import betaln, expit, logsumexp, ndtr
 
-from rcgp.gaussian import VALUES, Array, Mask, cholesky, diagonal_of, inverse_from, squared_distance
+from rcgp.gaussian import VALUES, Array, Mask, Rows, cholesky, diagonal_of, inverse_from, squared_distance
 from rcgp.state import Scaling
 
 SMOOTH, SINGLE, ABSENT = (0.25, 0.5, 1.0), 0.3, 50.0
@@ -73,3 +73,8 @@ def _by_number(failed: int, n: int) -> float:
     """Log odds of a region by the number of failures alone."""
     at_random = betaln(1.0 + failed, RARE + n - failed) - betaln(1.0, RARE)
     return float(betaln(1.0 + failed, 1.0 + n - failed) - at_random)
+
+
+def evenly_spread(n: int, most: int) -> Rows:
+    """Indices of at most so many of `n` rows, evenly spread: of more than that nothing else is to be learned of a region."""
+    return np.linspace(0, n - 1, min(n, most)).astype(np.intp)

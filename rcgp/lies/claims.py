@@ -7,6 +7,7 @@ that holds `BULK` of them, grown by whatever follows within `REACH` of its own w
 - contradicted, if somebody at the same place reports from within the bulk: a lie, however early it came;
 - supported, if enough others at the same place say the same: then the bulk reaches there too;
 - unchecked, if neither: its place is worth asking again, where nothing can be tried beside it or it is far below the bulk;
+- scattered, if it is a value that was not measured at all (`rcgp.lies.sentinels`), wherever that lies;
 - beyond belief, if it is better than all others by orders of magnitude, or by one and the same at several places: an overflow, an
   empty validation set. A deterministic fault repeats itself, so no repeat can confirm such a claim; a person can.
 """
@@ -22,6 +23,7 @@ import numpy as np
 from rcgp.acquisition import as_bytes, taken
 from rcgp.evidence import Evidence
 from rcgp.gaussian import Array, Mask, Rows
+from rcgp.lies.sentinels import not_measured
 from rcgp.state import SurrogateState
 
 BULK, REACH = 0.75, 1.0
@@ -48,6 +50,7 @@ nothing.)"""
 
 CONTRADICTED = "asked again, its place said otherwise"
 BEYOND_BELIEF = "better than all others by orders of magnitude, as a fault would be"
+SCATTERED = "the very same value comes from places that have nothing in common, so it was not measured there"
 
 
 @dataclass(frozen=True)
@@ -59,11 +62,12 @@ class Claims:
     supported: Mask
     unchecked: Mask
     far_below: Mask
+    scattered: Mask
 
     @classmethod
     def none(cls, n: int) -> Self:
         """Nothing is said of any report."""
-        return cls(*(np.zeros(n, dtype=bool) for _ in range(5)))
+        return cls(*(np.zeros(n, dtype=bool) for _ in range(6)))
 
     @classmethod
     def judged(cls, X: Array, y: Array, evidence: Evidence) -> Self:
@@ -71,19 +75,22 @@ class Claims:
         said, places = np.isfinite(y) & ~evidence.condemned, _places(X)
         beyond = said & ~evidence.vouched & _beyond_belief(np.where(said, y, np.nan), places)
         said = said & ~beyond
+        scattered = not_measured(X, y, said & ~evidence.vouched)
+        said = said & ~scattered
         if said.sum() < FEWEST:
-            return replace(cls.none(len(y)), beyond_belief=beyond)
+            return replace(cls.none(len(y)), beyond_belief=beyond, scattered=scattered)
         far, confirmed = _far_out(y, said, places, evidence)
         against, alike = _count(said & ~far, places), _count(far, places)
         contradicted = far & (against > 0) & (alike <= 2 * against)
         needed = _repeats_needed(int(contradicted.sum()), int(said.sum()))
         unchecked = far & ~contradicted & (alike + against <= needed)
-        return cls(contradicted, beyond, confirmed, unchecked, said & (y < _bulk_of_all(y[said], APART)[0]))
+        below = said & (y < _bulk_of_all(y[said], APART)[0])
+        return cls(contradicted, beyond, confirmed, unchecked, below, scattered)
 
     @property
     def condemned(self) -> Mask:
         """Which rows are not to be believed."""
-        return self.contradicted | self.beyond_belief
+        return self.contradicted | self.beyond_belief | self.scattered
 
     def added_to(self, evidence: Evidence) -> Evidence:
         """The evidence (`n`) with these verdicts, where no person has ruled."""
@@ -96,17 +103,20 @@ class Claims:
         return rows[~taken(X[rows], waiting)]
 
     def useless(self, y: Array) -> Mask:
-        """Which rows (`n`, boolean) tell a lie that others beyond belief tell too: a region, where a single spike is a mishap."""
-        if not self.beyond_belief.any():
-            return self.beyond_belief
+        """Which rows (`n`, boolean) say no more than a failure: what was not measured, and lies beyond belief that several tell.
+
+        The second is a region, where a single spike is a mishap.
+        """
+        if not self.beyond_belief.any():  # as a rule, and it is asked several times a suggestion
+            return self.scattered
         values = y[self.beyond_belief]
-        if not len(values):  # as a rule, and it is asked several times a suggestion
-            return self.beyond_belief
         alike = np.isclose(y[:, None], values, rtol=1e-6, atol=0.0).sum(axis=1) > 1
-        return self.beyond_belief & alike
+        return self.scattered | (self.beyond_belief & alike)
 
     def reason(self, row: int) -> str:
         """Why a row is not to be believed; nothing if it is not for these reasons."""
+        if self.scattered[row]:
+            return SCATTERED
         return CONTRADICTED if self.contradicted[row] else BEYOND_BELIEF if self.beyond_belief[row] else ""
 
 

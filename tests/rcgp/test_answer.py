@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from rcgp import Optimizer, make_optimizer
+from rcgp.answer import reproduced
 
 TOP = 0.9
 
@@ -217,3 +218,30 @@ def test_a_settled_search_that_looks_again_looks_for_another_place_too(look_agai
         points.append(optimizer.ask())
         optimizer.tell(points[-1], two_hills(points[-1]) + 0.01 * rng.standard_normal())
     assert two_hills(points[optimizer.recommend()]) == pytest.approx(found, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("runs", "trusted", "most"),
+    [
+        ([2.0, 0.0], [True, False], 0.0),
+        ([2.0, 2.1], [True, True], math.inf),
+        ([2.0, 0.0, 2.1], [True, False, True], 2.0),
+        ([0.0, 0.1, 2.0], [False, False, True], 0.1),
+        ([2.0, math.nan], [True, False], math.inf),
+    ],
+)
+def test_what_a_second_run_denies_is_worth_what_half_of_the_runs_reached(
+    runs: list[float], trusted: list[bool], most: float
+) -> None:
+    X, elsewhere = np.full((len(runs) + 1, 1), 0.5), 0.4
+    X[-1] = elsewhere
+    found = reproduced(X, np.append(runs, 9.0), np.append(trusted, False))
+    assert found.tolist() == [most if math.isfinite(y) else math.inf for y in runs] + [math.inf]
+
+
+def test_a_point_whose_second_run_says_otherwise_is_not_handed_over_for_the_first() -> None:
+    """The model believes the better one, which its neighbours support; but one of these is as good and undisputed."""
+    others = [row for row in grid() if not math.isclose(row[0], TOP)]
+    optimizer = told([*others, (0.91, 1.98), (TOP, bump(TOP)), (TOP, 0.1)])
+    assert [suspect.index for suspect in optimizer.suspects()] == [22]
+    assert optimizer.recommend() == 20

@@ -183,3 +183,19 @@ def test_an_early_lie_far_below_all_others_is_found_where_no_trial_returns(numbe
     search, _ = searched(space, score, trials=40, seed=1)
     assert [suspect.number for suspect in search.suspects()] == [number]
     assert search.best().reported > 0.95
+
+
+@pytest.mark.parametrize("mode", ["min", "max"])
+def test_zeros_that_nobody_measured_are_found_whether_they_are_the_best_or_the_worst(mode: str) -> None:
+    """One trial in eight reports 0.0: an error that cannot be better, or an accuracy that cannot be worse."""
+
+    def outcome(config: Config, number: int) -> float:
+        value = accuracy(config) + 0.01 * float(np.random.default_rng(number).standard_normal())
+        return 0.0 if number % 8 == 3 else value if mode == "max" else 1.2 - value
+
+    search, configs = searched(GRID, outcome, 40, 0, mode)
+    zeros = set(range(3, 40, 8))
+    assert zeros <= {suspect.number for suspect in search.suspects()}
+    assert "nothing in common" in search.suspects()[0].reason
+    assert search.best().number not in zeros
+    assert accuracy(search.best().config) >= np.quantile([accuracy(config) for config in configs], 0.8)
