@@ -20,7 +20,7 @@ from rcgp.lies.challenge import challenged, is_due
 from rcgp.lies.insistence import insisting
 from rcgp.lies.proportion import out_of_proportion
 from rcgp.lies.reconsider import FEWEST, simplest_explanation
-from rcgp.lies.reporters import REPEATED, Records, inflation, likelier_a_lie, repeated_values
+from rcgp.lies.repeated import Records, inflation, likelier_a_lie, repeated_values
 from rcgp.lies.rival import Rival, honest_by_rivals
 from rcgp.lies.score import Reports, explain
 from rcgp.paper_adaptive import paper_update
@@ -75,6 +75,7 @@ class AdaptiveSurrogate(RobustSurrogate):
     rounds: int = 4
     ask_rivals: bool = True
     bend: bool = True
+    compare_reporters: bool = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -157,20 +158,16 @@ class AdaptiveSurrogate(RobustSurrogate):
         return SurrogateState(scaling, hyper, noise_inflation, target_shift, n, own_noise=own)
 
     def _records(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Records:
-        """What the rows of the state before say of their reporters, and of values that several places report.
-
-        There is nothing to compare where there are not two.
-        """
+        """What the rows of the state before say of values that several places report."""
         known, value = 0 if previous is None else previous.n, repeated_values(X, y)
-        compared = any((who[:known] != who[:1]).any() for who in (evidence.reporter, value))
-        if previous is None or not (previous.trusted.any() and compared):
+        if previous is None or not (previous.trusted.any() and (value[:known] != value[:1]).any()):
             return Records.clean(len(y))
         told = Told.of(X[:known], y[:known], previous.scaling, evidence.rows(slice(known)))
         finite = previous.trusted & np.isfinite(told.z)
         expected, latent = expectations(told.X, told.z, finite, previous.hyper, self.kernel, told.own_noise)
         variance = latent + previous.hyper.noise + told.own_noise
         likelier = likelier_a_lie(told.z, expected, variance)
-        return Records.of(likelier, evidence.reporter) | Records.of(likelier, value, REPEATED)
+        return Records.of(likelier, value)
 
     def _doubted(self, X: Array, y: Array, previous: SurrogateState | None, evidence: Evidence) -> Mask:
         """Which rows (`n`, boolean) the last challenge took for lies, or are out of proportion; none where rows are too many."""
@@ -183,7 +180,7 @@ class AdaptiveSurrogate(RobustSurrogate):
     def _allowed(self, y: Array, previous: SurrogateState | None, free: Mask) -> int:
         """How many plausible suspects there may be: the budget, or else what is usual, or as many as there were.
 
-        The `free` (`n`, boolean) need no budget: those of a bad reporter, and lies without which all others are explained better.
+        The `free` (`n`, boolean) need no budget: those of a bad value, and lies without which all others are explained better.
         """
         if self.budget is not None or previous is None:
             return most_lies(len(y), self.budget)

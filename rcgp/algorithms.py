@@ -75,7 +75,7 @@ def make_optimizer(
     if isinstance(corruptions, str) and corruptions != "estimated":
         raise ValueError(f"corruptions must be 'estimated' or a whole number, got {corruptions!r}.")
     if options.get("recipe") == "paper":  # the authors' own throughout
-        schedule, options = schedule or "paper", {"kernel": "rbf", "bend": False, **options}
+        schedule, options = schedule or "paper", {"kernel": "rbf", "bend": False, "compare_reporters": False} | options
     surrogate = make_surrogate(name, options, also=_general_options())
     return Optimizer(
         name,

@@ -18,7 +18,7 @@ from rcgp.feasibility import Regions
 from rcgp.gaussian import Array, GaussianPosterior, Mask
 from rcgp.lies.challenge import is_due
 from rcgp.lies.claims import Claims, Judge, without_condemned
-from rcgp.lies.reporters import repeated_in_words
+from rcgp.lies.repeated import repeated_in_words
 from rcgp.points import checked_points
 from rcgp.state import Scaling, SurrogateState, from_json_numbers, to_json_numbers
 from rcgp.threads import one_blas_thread
@@ -50,16 +50,16 @@ class Learner:
         verify: bool,
     ) -> None:
         self.algorithm, self.dim, self.seed, self.n_initial = algorithm, dim, seed, n_initial
-        self._surrogate, self._judge, self._regions = surrogate, Judge(verify), Regions(regions)
+        self._surrogate, self._regions = surrogate, Regions(regions)
+        self._judge = Judge(verify=verify, compare=surrogate is not None and surrogate.surrogate.compare_reporters)
         self._X, self._y = np.empty((0, dim)), np.empty(0)
         self._evidence, self._reporters = Evidence.none(0), list[str]()
-        self._ruled = False  # since the committed state
+        self._ruled, self.failures = False, 0  # ruled since the committed state
         self._curves = Curves(None if surrogate is None else surrogate.surrogate)
         self._committed: SurrogateState | None = None
         self._seen: SurrogateState | None = None
         self._answered: tuple[SurrogateState, Answer] | None = None
         self._committed_bend = self._bend = Bend()  # of the values behind the committed state, and behind the seen one
-        self.failures = 0
 
     @property
     def n(self) -> int:

@@ -32,13 +32,18 @@ SURE = 1e-3
 
 def probability_of_region(X: Array, useful: Mask, kernel: str) -> float:
     """The probability that failures have a place, given which of the trials at `X` (`n x d`) were `useful` (`n`, some not)."""
+    return float(expit(log_odds_of_a_place(X, useful, kernel) + _by_number(int((~useful).sum()), len(X))))
+
+
+def log_odds_of_a_place(X: Array, useful: Mask, kernel: str) -> float:
+    """How much better a process over the space foresees who is `useful` (`n`, some not) at `X` (`n x d`) than their rate does."""
     labels = np.where(useful, 1.0, -1.0)
     scaling = Scaling.of(labels)
     z, even = scaling.to_scaled(labels), float(scaling.to_scaled(np.zeros(1))[0])
     scores = [_foreseen(_by_others(X, z, scale, kernel, even), useful) for scale in _processes(X.shape[1])]
     weights = [1.0 / len(SMOOTH)] * len(SMOOTH) + [1.0 / X.shape[1]] * X.shape[1]
     regions = float(logsumexp(scores, b=np.array(weights) / 2.0))
-    return float(expit(regions - _foreseen(_rate_of_others(useful), useful) + _by_number(int((~useful).sum()), len(X))))
+    return regions - _foreseen(_rate_of_others(useful), useful)
 
 
 def _processes(dim: int) -> list[Array]:

@@ -30,7 +30,8 @@ class Surrogate:
     Objectives are seldom as smooth as the RBF kernel supposes: with Matern-5/2 regret without lies was 0.4 to 1.2 times as much.
     Every observation refits while there are few; past `eager` rows a fit waits for `n // refit_divisor` new ones, and past
     `fit_rows` it sees an evenly spread choice of so many: more rows hardly move a handful of hyper-parameters. With `bend` a
-    search tells it values that are bent where they are worse than others by orders of magnitude: see `rcgp.bend`.
+    search tells it values that are bent where they are worse than others by orders of magnitude: see `rcgp.bend`. With
+    `compare_reporters` it leaves out what comes from one that says nothing of the objective: see `rcgp.lies.reporters`.
     """
 
     kernel: str = "matern52"
@@ -38,6 +39,7 @@ class Surrogate:
     refit_divisor: int = 20
     fit_rows: int = 500
     bend: bool = False
+    compare_reporters: bool = False
 
     def __post_init__(self) -> None:
         if self.kernel not in KERNELS:

@@ -56,6 +56,11 @@ def is_due(n: int, known: int) -> bool:
     return math.floor(INTERVALS * math.log(n)) > math.floor(INTERVALS * math.log(max(known, 1)))
 
 
+def last_due(n: int) -> int:
+    """The last number of rows up to `n` at which a challenge was due."""
+    return math.ceil(math.exp(math.floor(INTERVALS * math.log(n)) / INTERVALS) - 1e-9) if n else 0
+
+
 def challenged(
     reports: Reports, believed: Mask, start: Hyperparameters, kernel: str, most: int, crowd: Mask | None = None
 ) -> Verdict:

@@ -8,6 +8,7 @@ that holds `BULK` of them, grown by whatever follows within `REACH` of its own w
 - supported, if enough others at the same place say the same: then the bulk reaches there too;
 - unchecked, if neither: its place is worth asking again, where nothing can be tried beside it or it is far below the bulk;
 - scattered, if it is a value that was not measured at all (`rcgp.lies.sentinels`), wherever that lies;
+- discredited, if who reported it says little of the objective (`rcgp.lies.reporters`);
 - beyond belief, if it is better than all others by orders of magnitude, or by one and the same at several places: an overflow, an
   empty validation set. A deterministic fault repeats itself, so no repeat can confirm such a claim; a person can.
 """
@@ -23,8 +24,10 @@ import numpy as np
 from rcgp.acquisition import as_bytes, taken
 from rcgp.evidence import Evidence
 from rcgp.gaussian import Array, Mask, Rows
+from rcgp.lies.challenge import last_due
+from rcgp.lies.reporters import Convicted, convicted
 from rcgp.lies.sentinels import not_measured
-from rcgp.state import SurrogateState
+from rcgp.state import Scaling, SurrogateState
 
 BULK, REACH = 0.75, 1.0
 """The share of the reports that cannot be far out, and the gap behind which one is, in widths of the bulk."""
@@ -51,6 +54,7 @@ nothing.)"""
 CONTRADICTED = "asked again, its place said otherwise"
 BEYOND_BELIEF = "better than all others by orders of magnitude, as a fault would be"
 SCATTERED = "the very same value comes from places that have nothing in common, so it was not measured there"
+DISCREDITED = "without the reports of its machine all others agree far better"
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,12 @@ class Claims:
     unchecked: Mask
     far_below: Mask
     scattered: Mask
+    discredited: Mask
 
     @classmethod
     def none(cls, n: int) -> Self:
         """Nothing is said of any report."""
-        return cls(*(np.zeros(n, dtype=bool) for _ in range(6)))
+        return cls(*(np.zeros(n, dtype=bool) for _ in range(7)))
 
     @classmethod
     def judged(cls, X: Array, y: Array, evidence: Evidence) -> Self:
@@ -85,12 +90,12 @@ class Claims:
         needed = _repeats_needed(int(contradicted.sum()), int(said.sum()))
         unchecked = far & ~contradicted & (alike + against <= needed)
         below = said & (y < _bulk_of_all(y[said], APART)[0])
-        return cls(contradicted, beyond, confirmed, unchecked, below, scattered)
+        return cls(contradicted, beyond, confirmed, unchecked, below, scattered, np.zeros(len(y), dtype=bool))
 
     @property
     def condemned(self) -> Mask:
         """Which rows are not to be believed."""
-        return self.contradicted | self.beyond_belief | self.scattered
+        return self.contradicted | self.beyond_belief | self.scattered | self.discredited
 
     def added_to(self, evidence: Evidence) -> Evidence:
         """The evidence (`n`) with these verdicts, where no person has ruled."""
@@ -108,30 +113,58 @@ class Claims:
         The second is a region, where a single spike is a mishap.
         """
         if not self.beyond_belief.any():  # as a rule, and it is asked several times a suggestion
-            return self.scattered
+            return self.scattered | self.discredited
         values = y[self.beyond_belief]
         alike = np.isclose(y[:, None], values, rtol=1e-6, atol=0.0).sum(axis=1) > 1
-        return self.scattered | (self.beyond_belief & alike)
+        return self.scattered | self.discredited | (self.beyond_belief & alike)
 
     def reason(self, row: int) -> str:
         """Why a row is not to be believed; nothing if it is not for these reasons."""
-        if self.scattered[row]:
-            return SCATTERED
-        return CONTRADICTED if self.contradicted[row] else BEYOND_BELIEF if self.beyond_belief[row] else ""
+        reasons = {
+            SCATTERED: self.scattered,
+            DISCREDITED: self.discredited,
+            CONTRADICTED: self.contradicted,
+            BEYOND_BELIEF: self.beyond_belief,
+        }
+        return next((reason for reason, rows in reasons.items() if rows[row]), "")
 
 
 class Judge:
-    """The verdicts on whatever is told, each computed once; without `verify` nothing is said of any report."""
+    """The verdicts on whatever is told, each computed once.
 
-    def __init__(self, verify: bool) -> None:
-        self._verify = verify
+    Without `verify` repeats and the scale of all others say nothing of any report, without `compare` who reported it does not.
+    """
+
+    def __init__(self, *, verify: bool, compare: bool) -> None:
+        self._verify, self._compare = verify, compare
         self._last: tuple[Evidence, Claims] | None = None
+        self._compared: tuple[bytes, list[Convicted]] | None = None
 
     def __call__(self, X: Array, y: Array, evidence: Evidence) -> Claims:
         """The verdicts on the reports `y` (`n`) at `X` (`n x d`)."""
         if self._last is None or self._last[0] is not evidence:  # which every row and ruling replaces
-            self._last = evidence, Claims.judged(X, y, evidence) if self._verify else Claims.none(len(y))
+            claims = Claims.judged(X, y, evidence) if self._verify else Claims.none(len(y))
+            if self._compare and len(np.unique(evidence.reporter)) > 1:
+                claims = replace(claims, discredited=self._discredited(X, y, evidence, claims.condemned))
+            self._last = evidence, claims
         return self._last[1]
+
+    def _discredited(self, X: Array, y: Array, evidence: Evidence, condemned: Mask) -> Mask:
+        """Which rows (`n`, boolean) are lies of convicted reporters; who they are is asked from time to time."""
+        rows = np.flatnonzero(np.isfinite(y) & ~condemned & ~evidence.condemned)
+        judged = rows[rows < last_due(len(y))]
+        lies, asked = np.zeros(len(y), dtype=bool), judged.tobytes() + y[judged].tobytes()
+        if not len(judged):
+            return lies
+        low, high = bulk(y[judged], reach=0.5)
+        scaling = Scaling.of(np.clip(y[judged], low, high))
+        z = scaling.to_scaled(np.clip(y, low, high))
+        if self._compared is None or self._compared[0] != asked:
+            self._compared = asked, convicted(X[judged], z[judged], evidence.reporter[judged])
+        for found in self._compared[1]:
+            mine = rows[evidence.reporter[rows] == found.reporter]
+            lies[mine] = found.lies(X[mine], z[mine])
+        return lies & ~evidence.vouched
 
 
 def without_condemned(state: SurrogateState | None, evidence: Evidence) -> SurrogateState | None:
