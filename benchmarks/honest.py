@@ -2,11 +2,12 @@
 
     python benchmarks/honest.py --fast                              # a minute or two
     python benchmarks/honest.py --seeds 100:108 --out runs/honest.jsonl
+    python benchmarks/honest.py --zeros 0.1     # a tenth of the trials, on no matter what, reports a loss of 0.0
 
-Nobody lies. Every cell is a whole search of `--trials` trials through RCGPSearch or one of Optuna's samplers. The figure does not
-depend on the scale of the objective: the share of random configurations, in percent, that are truly better than the one handed
-over - its geometric mean over the seeds, counted from 1/2 of one of them on. Beside it the honest reports that the first
-player doubted.
+Nobody lies, but for the zeros. Every cell is a whole search of `--trials` trials through RCGPSearch or one of Optuna's samplers.
+The figure does not depend on the scale of the objective: the share of random configurations, in percent, that are truly better
+than the one handed over - its geometric mean over the seeds, counted from 1/2 of one of them on. Beside it the reports that the
+first player doubted.
 """
 
 from __future__ import annotations
@@ -181,10 +182,16 @@ class Cell:
     problem: str
     seed: int
     trials: int
+    zeros: float = 0.0
 
     @property
     def key(self) -> str:
-        return f"{self.player}|{self.problem}|{self.seed}|{self.trials}"
+        lies = f"|{self.zeros:g} zeros" if self.zeros else ""
+        return f"{self.player}|{self.problem}|{self.seed}|{self.trials}{lies}"
+
+    def is_zero(self, number: int) -> bool:
+        """Whether that trial reports nothing that it measured."""
+        return bool(np.random.default_rng([self.seed, 7, number]).random() < self.zeros)
 
 
 def run_cell(cell: Cell) -> dict[str, Any]:
@@ -194,7 +201,8 @@ def run_cell(cell: Cell) -> dict[str, Any]:
     tried = []
     for number in range(cell.trials):
         config = player.ask()
-        player.tell(problem.report(config, np.random.default_rng([cell.seed, number])))
+        measured = problem.report(config, np.random.default_rng([cell.seed, number]))
+        player.tell(0.0 if cell.is_zero(number) else measured)
         tried.append(problem.percent_better(config))
     return {
         "key": cell.key,
@@ -211,7 +219,7 @@ def table(rows: dict[str, dict[str, Any]], args: argparse.Namespace) -> str:
     for problem in args.problems:
         figures, doubted = [], 0
         for player in args.players:
-            chosen = [rows[Cell(player, problem, seed, args.trials).key] for seed in args.seeds]
+            chosen = [rows[Cell(player, problem, seed, args.trials, args.zeros).key] for seed in args.seeds]
             handed, tried = (np.mean(np.log([row[name] for row in chosen])) for name in ("handed_over", "tried"))
             logs[player].append(handed)
             figures.append(f"{math.exp(handed):.3g} ({math.exp(tried):.2g})")
@@ -223,7 +231,7 @@ def table(rows: dict[str, dict[str, Any]], args: argparse.Namespace) -> str:
 
 def cells(args: argparse.Namespace) -> Iterator[Cell]:
     for problem, seed, player in itertools.product(args.problems, args.seeds, args.players):
-        yield Cell(player, problem, seed, args.trials)
+        yield Cell(player, problem, seed, args.trials, args.zeros)
 
 
 def arguments() -> argparse.Namespace:
@@ -232,6 +240,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--problems", nargs="+", default=list(PROBLEMS), choices=PROBLEMS)
     parser.add_argument("--seeds", default="0:4", help="first:last, last excluded")
     parser.add_argument("--trials", type=int, default=50)
+    parser.add_argument(
+        "--zeros", type=float, default=0.0, help="the share of trials that report 0.0, the best there is"
+    )
     parser.add_argument("--out", type=Path, default=Path("runs/honest.jsonl"))
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     parser.add_argument("--fast", action="store_true", help="a small grid, a minute or two")
