@@ -91,7 +91,9 @@ class _Reports:
         return cls(X, z, reporter, best.hyper, best.value, _log_phi(z) - _log_normal(residual, variance))
 
     def worst(self) -> Convicted | None:
-        """The reporter that is convicted, if one is: of those whose rows gain most."""
+        """The reporter that is convicted, if one is: of those whose rows gain most; nobody where a process explains nothing."""
+        if not math.isfinite(self.log_p):
+            return None
         who, reports = np.unique(self.reporter[self.reporter >= 0], return_counts=True)
         others = len(self.z) - reports
         asked = who[(reports >= FEWEST) & (others >= max(FEWEST_OTHERS, len(self.z) / 2))]

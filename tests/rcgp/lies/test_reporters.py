@@ -7,6 +7,7 @@ import pytest
 
 from rcgp import Optimizer, make_optimizer
 from rcgp.evidence import Evidence
+from rcgp.fit import Fit, Hyperparameters
 from rcgp.gaussian import Array
 from rcgp.lies.claims import DISCREDITED, Judge
 from rcgp.lies.reporters import convicted
@@ -63,6 +64,18 @@ def test_who_reports_from_a_place_of_its_own_may_have_seen_something_else() -> N
     corner = (X[:, 0] > 0.75).astype(int)
     rough = np.where(corner == 1, SHUFFLED, Z)
     assert convicted(X, rough, corner) == []
+
+
+@pytest.mark.parametrize("value", [0.0, 1e300])
+def test_where_everybody_says_the_same_nobody_is_convicted(value: float) -> None:
+    evidence = Evidence(np.zeros(48), MACHINE, np.zeros(48, dtype=int))
+    assert not Judge(verify=True, compare=True)(X, np.full(48, value), evidence).discredited.any()
+
+
+def test_a_process_that_explains_nothing_convicts_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = Fit(Hyperparameters.default(2), -math.inf, ok=False)
+    monkeypatch.setattr("rcgp.lies.reporters.fit", lambda *_, **__: failed)
+    assert convicted(X, with_lies(MACHINE == 2), MACHINE) == []
 
 
 def search(lies: dict[int, float], *, knows: bool, **options: bool) -> Optimizer:
