@@ -14,12 +14,15 @@ def again(rows: Sequence[Row], number: int) -> Suggestion:
     return Suggestion(row.x, replicate_of=number if row.replicate_of is None else row.replicate_of)
 
 
-def confirmation(trials: Trials, candidates: int) -> Suggestion | None:
-    """What to repeat so that the answer is right, among that many candidates for it; None before there is any."""
+def confirmation(trials: Trials, candidates: int, *, once: bool = False) -> Suggestion | None:
+    """What to repeat so that the answer is right, among that many candidates for it; None before there is any.
+
+    With `once` it is the answer itself, if that was run only once.
+    """
     trials.tell()
     rows = trials.rows[: trials.optimizer.n]
     waiting = np.array([trial.x for trial in trials.in_flight()])
-    index = trials.optimizer.to_confirm(candidates, waiting) if rows else None
+    index = trials.optimizer.to_confirm(candidates, waiting, once=once) if rows else None
     if index is None:
         return None
     number = rows[index].number

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rcgp.answer import Answer, Recommendation, reproduced
+from rcgp.answer import Answer, Recommendation
 from rcgp.bend import Bend
 from rcgp.bounded import BoundedSurrogate
 from rcgp.curves.learning_curves import Curve, Curves, chance_above
@@ -19,6 +19,7 @@ from rcgp.gaussian import Array, GaussianPosterior, Mask
 from rcgp.lies.challenge import is_due
 from rcgp.lies.claims import Claims, Judge, without_condemned
 from rcgp.lies.repeated import repeated_in_words
+from rcgp.looks import Looks
 from rcgp.points import checked_points
 from rcgp.state import Scaling, SurrogateState, from_json_numbers, to_json_numbers
 from rcgp.threads import one_blas_thread
@@ -81,7 +82,7 @@ class Learner:
         `resource` is the share of the full budget it was reported at, `curve` what the trial reported before: pairs of share and
         value. `standard_error` is that of a report which has one of its own, a mean over folds, say; `reporter` is who made it.
         """
-        point = self._check_points(np.asarray(x, dtype=float)[None], "x")
+        point = checked_points(np.asarray(x, dtype=float)[None], self.dim, "x")
         error = 0.0 if standard_error is None else float(standard_error)
         if not 0.0 <= error < np.inf:
             raise ValueError(f"standard_error must be a finite number of at least 0, got {standard_error!r}.")
@@ -199,7 +200,7 @@ class Learner:
     @one_blas_thread
     def posterior(self, X: Array) -> Posterior:
         """What is known of the objective at `X` (`m x d`), in its own units."""
-        points, state = self._check_points(X, "X"), self._look()
+        points, state = checked_points(X, self.dim, "X"), self._look()
         if state is None:
             centre = float(Scaling.of(self._y[np.isfinite(self._y)]).to_units(np.zeros(1))[0])
             return Posterior(np.full(len(points), centre), np.full(len(points), np.inf))
@@ -229,17 +230,20 @@ class Learner:
         return replace(found, mean=float(units.mean[0]), std=float(units.std[0]))
 
     @one_blas_thread
-    def to_confirm(self, candidates: int = 3, pending: Array | None = None) -> int | None:
+    def to_confirm(self, candidates: int = 3, pending: Array | None = None, *, once: bool = False) -> int | None:
         """Index of the observation whose repetition serves the answer most, knowing that `pending` (`m x d`) are being tried.
 
-        First what would be handed over, until it was run twice; then those whose report decides that; else the least repeated
-        of the best `candidates` points. None before there is a model, and where all that could be repeated is pending.
+        First what would be handed over, until it was run twice, and with `once` no other; then those whose report decides
+        that; else the least repeated of the best `candidates`. None before there is a model, and where there is none to repeat.
         """
-        waiting = self._check_points(pending, "pending")
+        waiting = checked_points(pending, self.dim, "pending")
         if candidates < 1:
             raise ValueError(f"candidates must be at least 1, got {candidates}.")
         answer = self._answer() if self.n else None
-        return None if answer is None else answer.to_confirm(candidates, waiting)
+        if answer is None:
+            return None
+        looks = Looks(answer, waiting)
+        return looks.run_once() if once else looks.to_confirm(candidates)
 
     def _answer(self) -> Answer | None:
         """What can be said of the answer; None before there is a model."""
@@ -253,14 +257,11 @@ class Learner:
         return self._answered[1]
 
     def _answer_by(self, state: SurrogateState) -> Answer:
-        """A believed lie is alone with its claim: no more counts than the other rows could support (two deviations)."""
-        (without, deviation), posterior = self._expected(state), self._posterior_of(state)
+        posterior = self._posterior_of(state)
         out = self._claims.added_to(self._evidence).condemned
         z = state.scaling.to_scaled(np.where(out, np.nan, self._ends))
-        rows = posterior.X if state.kept.all() else self._X  # the same, where it knows their correlations
-        supported = np.minimum(posterior.mean(rows), without + 2.0 * deviation)
-        limit = np.where(out | (self._regions.learned & ~self._useful), -np.inf, reproduced(self._X, z, state.trusted))
-        return Answer(self._X, z, state.trusted & np.isfinite(z), state.kept, posterior, np.minimum(supported, limit))
+        useless = out | (self._regions.learned & ~self._useful)
+        return Answer.of(self._X, z, state, posterior, self._expected(state), useless)
 
     def _highest_report(self) -> int:
         return int(np.argmax(np.where(self._useful, self._y, -np.inf)))
@@ -288,7 +289,7 @@ class Learner:
         """
         if self._surrogate is None:
             return 0.0
-        place, state = self._check_points(np.asarray(x, dtype=float)[None], "x"), self._look()
+        place, state = checked_points(np.asarray(x, dtype=float)[None], self.dim, "x"), self._look()
         if state is None:
             return 1.0
         best = self._posterior_of(state).mean(self._X[[self.recommend()]])
@@ -345,6 +346,3 @@ class Learner:
     def _expected(self, state: SurrogateState) -> tuple[Array, Array]:
         """What the model expects at every observation without it: mean and deviation (`n` each), in scaled units."""
         return state.expected(self._X, self._ends, self._posterior_of(state))
-
-    def _check_points(self, points: Array | None, name: str) -> Array:
-        return checked_points(points, self.dim, name)

@@ -9,14 +9,14 @@ from collections.abc import Callable
 import numpy as np
 
 from rcgp.acquisition import Acquisition, Looked, Maximizer, Neighbours, Projection
-from rcgp.answer import Answer
 from rcgp.bounded import BoundedSurrogate
 from rcgp.confidence import Schedule
 from rcgp.gaussian import Array, GaussianPosterior, Mask, NotPositiveDefiniteError
 from rcgp.learner import Learner
 from rcgp.lies.claims import second_look
 from rcgp.lies.rival import at_the_place_of, settled_since
-from rcgp.points import quasi_random
+from rcgp.looks import Looks
+from rcgp.points import checked_points, quasi_random
 from rcgp.state import SurrogateState
 from rcgp.threads import one_blas_thread
 
@@ -69,7 +69,7 @@ class Optimizer(Learner):
     @one_blas_thread
     def ask(self, pending: Array | None = None) -> Array:
         """The next point to try, shape `d`, knowing that `pending` (`m x d`) are being tried."""
-        return self._ask(self._check_points(pending, "pending"))[0]
+        return self._ask(checked_points(pending, self.dim, "pending"))[0]
 
     def _ask(self, waiting: Array) -> tuple[Array, Looked | None]:
         """The next point (`d`) and, where the model looked for it, at what."""
@@ -107,7 +107,7 @@ class Optimizer(Learner):
         """
         if m < 1:
             raise ValueError(f"ask_batch needs m of at least 1, got {m}.")
-        waiting = self._check_points(pending, "pending")
+        waiting = checked_points(pending, self.dim, "pending")
         first, looked = self._ask(waiting)
         batch, state = first[None], self._committed
         shortlist = None if looked is None else self._maximizer.shortlist(looked)
@@ -204,17 +204,19 @@ class Optimizer(Learner):
         answer, state = self._answer(), self._committed
         if answer is None or state is None:
             return point
-        row = answer.instead_of(point, waiting)
-        if row is not None:
-            place: Array = self._X[row]
-            return place
-        return self._wider(point, answer, state, waiting) if self.n >= WIDER_FROM else point
+        looks, new = Looks(answer, waiting), point
+        row = looks.to_convince()
+        if row is None:
+            new = self._wider(point, looks, state, waiting) if self.n >= WIDER_FROM else point
+            row = looks.instead_of(point, new)
+        place: Array = new if row is None else self._X[row]
+        return place
 
-    def _wider(self, point: Array, answer: Answer, state: SurrogateState, waiting: Array) -> Array:
+    def _wider(self, point: Array, looks: Looks, state: SurrogateState, waiting: Array) -> Array:
         """`point` (`d`), or as long as nothing is left to learn there the best by an ever wider bound."""
         posterior, multiplier = self._posterior_of(state), self._multiplier(state)
         for wider in WIDER:
-            if not answer.has_settled_at(point):
+            if not looks.has_settled_at(point):
                 break
             point, _ = self._maximize(posterior, state, waiting, wider * multiplier)
         return point

@@ -59,8 +59,9 @@ class RCGPSearch(Inspection, Scheduled):
     with `evaluated_rewards` are believed to have run. `on_error` values failed trials (see the module). More than
     `suspect_share` doubted reports give a warning. From `background_from` rows on suggestions are computed in a thread, so
     that a slow fit does not stall the workers. `error_metric` names the standard error that trials report beside the metric. The
-    last `confirm` of the Tuner's `num_samples` trials run again what decides the answer. `time_attr` counts a trial's progress
-    where a scheduler stops some on their way (None: the last report counts), `max_resource` is where they would end.
+    last `confirm` of the Tuner's `num_samples` trials run again what decides the answer (None: up to a tenth of them, while the
+    answer was run only once). `time_attr` counts a trial's progress where a scheduler stops some on their way (None: the last
+    report counts), `max_resource` is where they would end.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class RCGPSearch(Inspection, Scheduled):
         suspect_share: float = 0.25,
         background_from: int | None = 400,
         error_metric: str | None = None,
-        confirm: int = 0,
+        confirm: int | None = None,
         time_attr: str | None = TRAINING_ITERATION,
         max_resource: float | None = None,
         **options: Any,

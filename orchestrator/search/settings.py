@@ -37,7 +37,7 @@ class Settings:
     background_from: int | None = 400
     options: Mapping[str, Any] = field(default_factory=dict)
     error_metric: str | None = None
-    confirm: int = 0
+    confirm: int | None = None
     time_attr: str | None = "training_iteration"
     max_resource: float | None = None
 
@@ -49,8 +49,8 @@ class Settings:
             raise ValueError(f"suspect_share must lie in (0, 1], got {self.suspect_share!r}.")
         if self.background_from is not None and not (_is_whole(self.background_from) and self.background_from >= 0):
             raise ValueError(f"background_from must be a whole number of trials or None, got {self.background_from!r}.")
-        if not (_is_whole(self.confirm) and self.confirm >= 0):
-            raise ValueError(f"confirm must be a whole number of trials, got {self.confirm!r}.")
+        if self.confirm is not None and not (_is_whole(self.confirm) and self.confirm >= 0):
+            raise ValueError(f"confirm must be a whole number of trials or None, got {self.confirm!r}.")
         if self.error_metric is not None and not isinstance(self.error_metric, str):
             raise ValueError(f"error_metric must be the name of a metric, got {self.error_metric!r}.")
         if self.max_resource is not None and not (_is_real(self.max_resource) and 0.0 < self.max_resource < math.inf):

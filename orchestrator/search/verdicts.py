@@ -15,6 +15,8 @@ Verdict = Literal["lie", "true", "again", "clear"]
 MEANING: dict[str, Ruling | None] = {"lie": "lie", "true": "true", "clear": None}
 CANDIDATES = 3
 """How many could be the answer that the last trials confirm."""
+ONE_IN = 10
+"""Where nobody says how many trials confirm the answer, one of so many may: it is run again as long as it was run only once."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +30,12 @@ class RuledTrial:
 
 
 class Verdicts:
-    """The rulings on the trials of a search, and the trials it owes: `confirm` of them at its end, of `horizon` in all."""
+    """The rulings on the trials of a search, and the trials it owes: `confirm` of them at its end, of `horizon` in all.
 
-    def __init__(self, trials: Trials, confirm: int) -> None:
+    With None a tenth of them may be, if they are needed: where the answer was run twice the search goes on.
+    """
+
+    def __init__(self, trials: Trials, confirm: int | None) -> None:
         self._trials, self._confirm = trials, confirm
         self.horizon: int | None = None
         """How many trials there will be; None where nobody knows."""
@@ -58,10 +63,12 @@ class Verdicts:
         """The point to run again now, where one is due: what a person wants, or what confirms the answer at the end."""
         if self._again:
             return again(self._trials.rows, self._again.pop(0))
-        left = None if self.horizon is None else self.horizon - self._trials.started
-        if left is None or not 0 < left <= self._confirm:
+        if self.horizon is None:
             return None
-        return confirmation(self._trials, CANDIDATES)
+        left, last = self.horizon - self._trials.started, self._confirm
+        if not 0 < left <= (self.horizon // ONE_IN if last is None else last):
+            return None
+        return confirmation(self._trials, CANDIDATES, once=last is None)
 
     def state_dict(self) -> Json:
         """Everything but the trials, as strict JSON."""

@@ -153,7 +153,7 @@ MIXED = {
 
 
 def test_a_space_of_every_kind_arrives_whole_in_the_worker(tmp_path: Path) -> None:
-    search = RCGPSearch(n_initial=6)
+    search = RCGPSearch(n_initial=6, confirm=0)
     grid = fit(check_mixed, MIXED, search, tmp_path, trials=16)
     assert grid.errors == []
     assert len({str(result.config) for result in grid}) == 16
@@ -168,7 +168,7 @@ def test_the_space_may_come_from_the_constructor_and_the_metric_may_have_no_name
 
 
 def test_four_at_a_time_never_repeat_and_find_the_bowl(tmp_path: Path) -> None:
-    search = RCGPSearch(n_initial=6)
+    search = RCGPSearch(n_initial=6, confirm=0)
     limited = ConcurrencyLimiter(search, max_concurrent=4)
     grid = fit(bowl, SQUARE, limited, tmp_path, trials=24, cpus=0.5)
     assert len({(r.config["x"], r.config["y"]) for r in grid}) == 24

@@ -94,5 +94,5 @@ def test_confirm_has_to_know_the_end() -> None:
     searcher = RCGPSearch(metric="score", mode="max", confirm=3)
     with pytest.raises(ValueError, match="confirm=3 needs to know the last trials: give num_samples a number"):
         searcher.set_search_properties("score", "max", SPACE, num_samples=-1)
-    with pytest.raises(ValueError, match="confirm must be a whole number of trials, got 1.5"):
+    with pytest.raises(ValueError, match="confirm must be a whole number of trials or None, got 1.5"):
         RCGPSearch(confirm=1.5)  # type: ignore[arg-type]
