@@ -30,8 +30,8 @@ SETTLED, LOOKS = 5, 2.0
 root of the number of reports there."""
 
 WORTH_SEEING = 0.1
-"""A look promises so much of a report's noise at least. (Six problems, five tuning seeds, regret of the answer without a limit and
-with it: no lies 0.015, 0.014, moderate ones 0.012, 0.014, in range 0.021, 0.029 where one search of thirty differs, flipped
+"""A look promises so much of a report's noise at least. (Six problems, five tuning seeds, regret of the answer without a limit
+and with it: no lies 0.015, 0.014, moderate ones 0.012, 0.014, in range 0.021, 0.029 where one search of thirty differs, flipped
 signs 0.036, 0.018. Without one, settled searches ran again what is far below the best: 8 of 50 trials on a bowl.)"""
 
 EARLIEST = 30
