@@ -99,3 +99,18 @@ def test_a_rough_objective_that_repeats_itself_hands_over_its_best_report() -> N
     assert found.index == best
     assert found.mean == pytest.approx(rough(points[best]), abs=0.005)
     assert found.std < 0.01
+
+
+def test_what_is_bent_says_nothing_of_the_noise() -> None:
+    """A loss that diverged is run again because it is so far below all others; bent, its two reports are nearly one."""
+    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=5)
+    rng = np.random.default_rng(0)
+    points = rng.permutation(np.linspace(0.0, 1.0, 30))
+    for x in [*points, 1.0]:
+        loss = 0.3 + (x - 0.4) ** 2 + np.expm1(40.0 * max(x - 0.7, 0.0)) + 0.01 * rng.standard_normal()
+        optimizer.tell(np.array([x]), -loss)
+        optimizer.update()
+    assert not optimizer._bend.is_straight
+    answer = optimizer._answer()
+    assert answer is not None
+    assert not answer.repeatable.any()
