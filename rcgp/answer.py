@@ -64,13 +64,13 @@ class Answer:
         posterior: GaussianPosterior,
         expected: tuple[Array, Array],
         useless: Mask,
-        straight: Mask,
+        telling: Mask,
     ) -> Self:
         """From all rows `X` (`n x d`) with scaled reports `z` (`n`, NaN: none that counts), what is known of them, what the
-        others let one expect of each (mean and deviation, `n`), which are not to be handed over, and which are not bent, so
-        that they scatter as noise does (`n`, boolean)."""
+        others let one expect of each (mean and deviation, `n`), which are not to be handed over, and which tell by second runs
+        what is noise (`n`, boolean)."""
         believed, own_noise = state.trusted & np.isfinite(z), state.own_noise_of(np.ones(state.n, dtype=bool))
-        runs = SecondRuns.of(X, z, believed & straight, posterior.noise, own_noise)
+        runs = SecondRuns.of(X, z, believed, telling, posterior.noise, own_noise)
         own = runs.repeatable()
         value = posterior.mean(posterior.X if state.kept.all() else X)  # the same, where it knows their correlations
         value[believed] += own[believed] * (z - value)[believed]

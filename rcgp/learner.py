@@ -261,8 +261,8 @@ class Learner:
         out = self._claims.added_to(self._evidence).condemned
         z = state.scaling.to_scaled(np.where(out, np.nan, self._ends))
         useless = out | (self._regions.learned & ~self._useful)
-        straight = self._bend.slope(self._ends) == 1.0
-        return Answer.of(self._X, z, state, posterior, self._expected(state), useless, straight)
+        telling = self._judge.verify & (self._bend.slope(self._ends) == 1.0)
+        return Answer.of(self._X, z, state, posterior, self._expected(state), useless, telling)
 
     def _highest_report(self) -> int:
         return int(np.argmax(np.where(self._useful, self._y, -np.inf)))

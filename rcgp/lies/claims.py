@@ -136,14 +136,14 @@ class Judge:
     """
 
     def __init__(self, *, verify: bool, compare: bool) -> None:
-        self._verify, self._compare = verify, compare
+        self.verify, self._compare = verify, compare
         self._last: tuple[Evidence, Claims] | None = None
         self._compared: tuple[bytes, list[Convicted]] | None = None
 
     def __call__(self, X: Array, y: Array, evidence: Evidence) -> Claims:
         """The verdicts on the reports `y` (`n`) at `X` (`n x d`)."""
         if self._last is None or self._last[0] is not evidence:  # which every row and ruling replaces
-            claims = Claims.judged(X, y, evidence) if self._verify else Claims.none(len(y))
+            claims = Claims.judged(X, y, evidence) if self.verify else Claims.none(len(y))
             if self._compare and len(np.unique(evidence.reporter)) > 1:
                 claims = replace(claims, discredited=self._discredited(X, y, evidence, claims.condemned))
             self._last = evidence, claims

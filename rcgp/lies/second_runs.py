@@ -33,23 +33,27 @@ honest objectives of the benchmark have 0.034 and 0.038 instead of 0.033, record
 class SecondRuns:
     """The scaled reports `z` (`n`) of a search, who is trusted, and the rows of every point that was run more than once.
 
-    `noise` is the variance that the model knows of, `own_noise` (`n`) that which reports bring themselves.
+    `noise` is the variance that the model knows of, `own_noise` (`n`) that which reports bring themselves. Only those that are
+    `telling` (`n`, boolean) are compared with it: in searches that verify, and where values are not bent.
     """
 
     points: list[Rows]
     z: Array
     trusted: Mask
+    telling: Mask
     noise: float
     own_noise: Array
 
     @classmethod
-    def of(cls, X: Array, z: Array, trusted: Mask, noise: float, own_noise: Array) -> Self:
+    def of(cls, X: Array, z: Array, trusted: Mask, telling: Mask, noise: float, own_noise: Array) -> Self:
         """Those among the points `X` (`n x d`), as far as they reported a number."""
         rows: dict[bytes, list[int]] = {}
         for row, point in enumerate(as_bytes(X)):
             if math.isfinite(z[row]):
                 rows.setdefault(point, []).append(row)
-        return cls([np.array(same) for same in rows.values() if len(same) > 1], z, trusted, noise, own_noise)
+        return cls(
+            [np.array(same) for same in rows.values() if len(same) > 1], z, trusted, trusted & telling, noise, own_noise
+        )
 
     def most(self) -> Array:
         """The most that every row (`n`) is worth: what half of the runs of its point reached, if they contradict each other.
@@ -58,9 +62,9 @@ class SecondRuns:
         is handed over for its best report, so of two that contradict each other the better one is the lie more often than not,
         whatever the model expected there.
         """
-        most = np.full(len(self.z), np.inf)
+        most, far = np.full(len(self.z), np.inf), CONTRADICTION * math.sqrt(2.0 * self.noise)
         for runs in self.points:
-            if not self.trusted[runs].all() or np.ptp(self.z[runs]) > CONTRADICTION * math.sqrt(2.0 * self.noise):
+            if not self.trusted[runs].all() or (self.telling[runs].all() and np.ptp(self.z[runs]) > far):
                 most[runs] = np.sort(self.z[runs])[(len(runs) - 1) // 2]
         return most
 
@@ -68,7 +72,7 @@ class SecondRuns:
         """Which share of the noise of every report (`n`) is the objective's own, as far as runs tell; 0 of a suspect's."""
         log_p, told = np.log(PRIOR), False
         for rows in self.points:
-            runs = rows[self.trusted[rows]]
+            runs = rows[self.telling[rows]]
             if len(runs) > 1:
                 variance, told = NOISE_SHARES * self.noise + self.own_noise[runs].mean(), True
                 squares = float(((self.z[runs] - self.z[runs].mean()) ** 2).sum())

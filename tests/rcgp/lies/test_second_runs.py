@@ -16,7 +16,7 @@ NOISE = 0.04
 
 def second_runs(X: Array, z: Array, trusted: Array | None = None, own_noise: float = 0.0) -> SecondRuns:
     believed = np.ones(len(z), dtype=bool) if trusted is None else trusted
-    return SecondRuns.of(X, z, believed, NOISE, np.full(len(z), own_noise))
+    return SecondRuns.of(X, z, believed, np.ones(len(z), dtype=bool), NOISE, np.full(len(z), own_noise))
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def rough(x: float) -> float:
 
 
 def test_a_rough_objective_that_repeats_itself_hands_over_its_best_report() -> None:
-    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=5)
+    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=5, verify=True)
     points = np.random.default_rng(0).random(40)
     for x in points:
         optimizer.tell(np.array([x]), rough(x))
@@ -103,7 +103,7 @@ def test_a_rough_objective_that_repeats_itself_hands_over_its_best_report() -> N
 
 def test_what_is_bent_says_nothing_of_the_noise() -> None:
     """A loss that diverged is run again because it is so far below all others; bent, its two reports are nearly one."""
-    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=5)
+    optimizer = make_optimizer("a2-rcgp-ucb", 1, seed=0, n_initial=5, verify=True)
     rng = np.random.default_rng(0)
     points = rng.permutation(np.linspace(0.0, 1.0, 30))
     for x in [*points, 1.0]:
@@ -114,3 +114,13 @@ def test_what_is_bent_says_nothing_of_the_noise() -> None:
     answer = optimizer._answer()
     assert answer is not None
     assert not answer.repeatable.any()
+
+
+def test_only_a_search_that_verifies_asks_what_is_noise() -> None:
+    """What campaigns compare is not changed: their baselines hand over the best of a posterior mean."""
+    X, z = pairs(np.array([0.0, 0.0, 3.0]))
+    nobody = np.zeros(len(z), dtype=bool)
+    runs = SecondRuns.of(X, z, ~nobody, nobody, NOISE, np.zeros(len(z)))
+    assert not runs.repeatable().any()
+    assert np.isinf(runs.most()).all()
+    assert second_runs(X, z).most()[[2, 5]].tolist() == [0.0, 0.0]
