@@ -64,7 +64,8 @@ def make_optimizer(
     them, so that a suggestion's cost stays bounded. With `recheck` a suspect that would be the best point is asked again.
     With `look_again` a search that has settled looks again, ever more seldom, at the rows that decide the answer.
     With `regions` whatever is no number teaches where trials succeed; with `verify` a claim far beyond all others is
-    asked again where nothing can be tried beside it, and not believed if it is better by orders of magnitude.
+    asked again where nothing can be tried beside it, and not believed if it is better by orders of magnitude; and runs of one
+    point tell how much of the noise is noise, and not the objective's own.
     Further options are those of the algorithm's surrogate.
     """
     if name not in SURROGATES:
