@@ -10,10 +10,10 @@ from orchestrator import RCGPSearch
 SPACE = {"x": tune.uniform(0.0, 1.0)}
 
 
-def search(trials: int, confirm: int = 0, **options: object) -> RCGPSearch:
+def search(trials: int, confirm: int | None = 0, horizon: int = 14) -> RCGPSearch:
     """A searcher that saw so many trials of a hill; every fourth ran on gpu-07, which said 40 once."""
-    searcher = RCGPSearch(metric="score", mode="max", error_metric="sem", confirm=confirm, **options)
-    searcher.set_search_properties("score", "max", SPACE, num_samples=14)
+    searcher = RCGPSearch(metric="score", mode="max", error_metric="sem", confirm=confirm)
+    searcher.set_search_properties("score", "max", SPACE, num_samples=horizon)
     for number in range(trials):
         step(searcher, number)
     return searcher
@@ -75,6 +75,14 @@ def test_the_last_trials_confirm_the_answer() -> None:
     searcher = search(14, confirm=3)
     assert all(row.replicate_of is not None for row in searcher.observations[11:])
     assert search(14).observations[11].replicate_of is None
+
+
+def test_where_nobody_says_how_many_the_answer_is_run_again_and_the_search_goes_on() -> None:
+    again = [row for row in search(40, confirm=None, horizon=40).observations[36:] if row.replicate_of is not None]
+    best = search(36, confirm=None, horizon=40).best().number
+    assert [row.replicate_of for row in again][:1] == [best]
+    assert len(again) < 4
+    assert all(row.replicate_of is None for row in search(9, confirm=None, horizon=9).observations)
 
 
 @pytest.mark.parametrize(
