@@ -26,7 +26,7 @@ CONTRADICTION = 2.0
 NOISE_SHARES = np.geomspace(1e-4, 1.0, 41)
 PRIOR = np.append(np.full(40, 0.5 / 40), 0.5)
 """q: a priori all is noise with probability 1/2, and any order of magnitude less is as likely as another. (With 0.8 and 0.9 the
-honest objectives of the benchmark have 0.034 and 0.038 instead of 0.033, recorded tables the same.)"""
+honest objectives of the benchmark have 0.034 and 0.038 instead of 0.034, recorded tables the same.)"""
 
 
 @dataclass(frozen=True)
